@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The on-disk store: one SQLite database, shared by all processes of a user. docs/cache-format.md
+// has the schema and the promises. Every read is verified before it is returned; a damaged entry is
+// dropped and reported as a miss, a damaged database is quarantined and a new one begun. Thread-safe
+// (one connection under a lock; nothing is held across a compile). Never compiles.
+
+#include "cache/entry.h"
+#include "jit/toolchain.h"
+#include "support/digest.h"
+#include "support/status.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+constexpr int kStoreSchema = 1;
+
+enum class StoreMode {
+  read_write,  // creates directory and database when missing
+  inspect,     // for commands that only look: an absent store is empty, nothing is created
+};
+
+struct EntryRow {
+  EntryFacts facts;
+  std::int64_t stored_bytes = 0;
+  std::int64_t hits = 0;
+  std::int64_t last_used_at = 0;  // Unix time, s; created_at if never
+};
+
+enum class EntryOrder { last_used, created, image_bytes, compile_us, hits, registers, spec };
+
+struct EntryQuery {
+  std::optional<std::string> template_name;
+  std::optional<std::string> target;
+  std::optional<std::string> key_prefix;  // hexadecimal
+  EntryOrder order = EntryOrder::last_used;  // numbers and times: largest first; spec: ascending
+  std::optional<std::int64_t> limit;
+};
+
+// Lifetime counters, kept in the database.
+enum class Counter { memory_hits, disk_hits, misses, compiles, compile_failures, recovered };
+std::string_view counter_name(Counter counter);
+using Counters = std::map<Counter, std::int64_t>;
+
+class Store {
+ public:
+  // `directory` must exist in read_write mode (prepare_cache_directory()). io, busy, or unsupported
+  // for a database that is not Kiln's.
+  static Result<std::unique_ptr<Store>> open(const std::string& directory, StoreMode mode);
+  ~Store();  // flushes hits and counters
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  struct Found {
+    EntryFacts facts;
+    std::string image;  // uncompressed
+  };
+  // nullopt is a miss. `recovered` (optional) is set to true if the miss is due to damage that this
+  // call dropped. A hit is noted for the next flush; it writes nothing.
+  Result<std::optional<Found>> find(const Digest& key, bool* recovered = nullptr);
+  // The newest verified entry for a request, whoever compiled it.
+  Result<std::optional<Found>> find_request(const Digest& request, bool* recovered = nullptr);
+
+  // Replaces an entry with the same key. One transaction.
+  Status put(const EntryFacts& facts, std::string_view image);
+
+  // Facts only, not verified against the image (`kiln verify` does that).
+  Result<std::vector<EntryRow>> list(const EntryQuery& query);
+
+  void count(Counter counter, std::int64_t amount = 1);  // for the next flush
+  Result<Counters> counters();                           // stored plus not yet flushed
+  Status flush();
+
+  Result<std::vector<ToolchainMemo>> toolchain_memos();
+  Status put_toolchain_memo(const ToolchainMemo& memo);
+
+  struct Summary {
+    std::string path;  // of the database; it may not exist in inspect mode
+    bool exists = false;
+    std::int64_t entries = 0;
+    std::int64_t image_bytes = 0;   // uncompressed
+    std::int64_t stored_bytes = 0;  // compressed
+    std::int64_t file_bytes = 0;    // database and write-ahead log
+    std::int64_t quarantined = 0;   // times this object moved a damaged database away
+    std::string journal_mode;
+  };
+  Result<Summary> summary();
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kiln

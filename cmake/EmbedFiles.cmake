@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUTPUT=… -DFUNCTION=… -DBASE=… -DFILES=a;b -P EmbedFiles.cmake
+# The bytes are escaped, 64 to a line, and joined by the compiler.
+set(text "// Generated; the sources are the files named below.\n#include \"support/embedded_file.h\"\n\n")
+string(APPEND text "namespace kiln {\nnamespace {\n\nconstexpr EmbeddedFile kFiles[] = {\n")
+foreach(file IN LISTS FILES)
+  file(RELATIVE_PATH name "${BASE}" "${file}")
+  file(READ "${file}" hex HEX)
+  string(LENGTH "${hex}" length)
+  string(APPEND text "    {\"${name}\",\n")
+  set(position 0)
+  if(length EQUAL 0)
+    string(APPEND text "     \"\"")
+  endif()
+  # Escaped bytes keep every character, ';' and '[' too, away from CMake's list handling.
+  while(position LESS length)
+    string(SUBSTRING "${hex}" ${position} 128 chunk)
+    string(REGEX REPLACE "(..)" "\\\\x\\1" chunk "${chunk}")
+    string(APPEND text "     \"${chunk}\"\n")
+    math(EXPR position "${position} + 128")
+  endwhile()
+  string(APPEND text "    },\n")
+endforeach()
+string(APPEND text "};\n\n}  // namespace\n\n")
+string(APPEND text "std::span<const EmbeddedFile> ${FUNCTION}() { return kFiles; }\n\n}  // namespace kiln\n")
+file(WRITE "${OUTPUT}" "${text}")

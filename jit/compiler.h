@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One compile: request in, artifact out. Does not know that a cache exists.
+
+#include "jit/artifact.h"
+#include "jit/nvrtc.h"
+
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+struct CompileRequest {
+  const SourceSet* sources = nullptr;  // borrowed for the call
+  std::string name_expression;
+  Target target;
+  std::vector<std::string> options;  // from compile_options()
+  bool allow_spills = true;
+};
+
+// Blocks for the whole compile; any thread, many at a time. Runs in the C locale, whatever the
+// caller's is.
+// compile_failed: detail holds the whole log, the options, the target and NVRTC's version;
+// unsupported: NVRTC does not know the target (the message lists what it knows).
+Result<Artifact> compile(const Nvrtc& nvrtc, const CompileRequest& request);
+
+}  // namespace kiln

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// NVRTC, loaded with dlopen. Never unloaded. Thread-safe. Found in this order: an explicit
+// path (then nothing else is tried), a copy that the process has already loaded, a remembered path,
+// a search.
+
+#include "jit/artifact.h"
+#include "jit/toolchain.h"
+#include "support/status.h"
+#include "templates/source.h"
+
+#include <nvrtc.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+#define KILN_NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion)               \
+  X(nvrtcGetErrorString)        \
+  X(nvrtcGetNumSupportedArchs)  \
+  X(nvrtcGetSupportedArchs)     \
+  X(nvrtcCreateProgram)         \
+  X(nvrtcDestroyProgram)        \
+  X(nvrtcAddNameExpression)     \
+  X(nvrtcCompileProgram)        \
+  X(nvrtcGetProgramLogSize)     \
+  X(nvrtcGetProgramLog)         \
+  X(nvrtcGetLoweredName)        \
+  X(nvrtcGetCUBINSize)          \
+  X(nvrtcGetCUBIN)
+
+struct NvrtcApi {
+#define KILN_DECLARE_FUNCTION(name) decltype(&::name) name = nullptr;
+  KILN_NVRTC_FUNCTIONS(KILN_DECLARE_FUNCTION)
+#undef KILN_DECLARE_FUNCTION
+};
+
+struct NvrtcLocation {
+  std::optional<std::string> explicit_path;    // KILN_NVRTC: a file, or a directory that holds it
+  std::optional<std::string> remembered_path;  // from a current ToolchainMemo
+};
+
+class Nvrtc {
+ public:
+  // unavailable: the message gives the remedy, the detail every path tried and why it failed.
+  static Result<std::shared_ptr<const Nvrtc>> load(const NvrtcLocation& location);
+
+  const NvrtcApi& api() const { return api_; }
+  int major() const { return major_; }
+  int minor() const { return minor_; }
+  const std::string& path() const { return path_; }  // of the file really loaded
+  const Toolchain& toolchain() const { return toolchain_; }
+  const std::vector<int>& supported_architectures() const { return supported_; }
+
+ private:
+  Nvrtc() = default;
+
+  NvrtcApi api_;
+  int major_ = 0;
+  int minor_ = 0;
+  std::string path_;
+  Toolchain toolchain_;
+  std::vector<int> supported_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a template's JSON manifest says: parameters and their ranges, kernel arguments, the least
+// target, tuning and the launch rule. docs/templates.md is the format's reference. Immutable after
+// parsing; knows nothing of sources, files or compilers.
+
+#include "templates/condition.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+enum class ParameterType { integer, real, boolean, choice, set };
+
+struct Parameter {
+  std::string name;
+  ParameterType type = ParameterType::integer;
+  std::string description;
+  std::optional<std::string> default_value;  // canonical text; none: must be given
+  std::vector<std::string> values;           // choice and set: allowed, in canonical order
+  std::string cpp;                           // choice and set: C++ scope of the values ("Out")
+  std::optional<std::int64_t> min, max, multiple_of;  // integer
+  std::optional<double> real_min, real_max;           // real
+  // Where this does not hold the parameter cannot matter, and its canonical value is the default.
+  Condition relevant_when;
+};
+
+enum class ArgumentKind { pointer, int32, int64, float32 };
+
+struct KernelArgument {
+  std::string name;
+  ArgumentKind kind = ArgumentKind::pointer;
+  std::string description;
+  std::string dtype;      // pointer: bf16, f16, f32, e4m3, e5m2, u8, i32, i64
+  bool is_output = false; // pointer: written by the kernel
+  // pointer: elements a single access covers, a number or the name of an integer parameter; the
+  // address must be a multiple of that many elements.
+  std::string access = "1";
+  Condition used_when;    // elsewhere the argument must be null or 0
+  std::optional<std::int64_t> min;  // int32, int64
+};
+
+// One dimension of the grid: ceil(argument / per_block) blocks, at most blocks_per_sm per SM where
+// that is given (the kernel then loops), and at most `max`.
+struct GridRule {
+  std::string over;           // an integer argument's name
+  std::string per_block = "1";    // a number, parameter or tuning value
+  std::string blocks_per_sm;  // likewise; empty: no cap
+  std::int64_t max = 0;       // 0: the driver's limit
+};
+
+struct LaunchRule {
+  std::string block;           // threads: a number, parameter or tuning value
+  std::vector<GridRule> grid;  // x, y, z; 1 to 3
+  std::string shared_bytes = "0";  // dynamic shared memory
+};
+
+struct TuningRule {
+  Condition when;
+  std::vector<std::pair<std::string, std::int64_t>> values;
+};
+
+struct TargetRule {
+  Condition when;
+  ComputeCapability least;
+  std::string reason;
+};
+
+struct Constraint {
+  Condition when;
+  Condition require;
+  std::string reason;
+};
+
+struct Manifest {
+  std::string name;
+  std::string description;
+  std::string source;  // file name of the kernel source
+  std::string entry;   // qualified C++ name of the kernel template
+  std::vector<std::string> instantiation;  // its template arguments: parameter or tuning names
+  std::vector<Parameter> parameters;
+  std::vector<Constraint> constraints;
+  std::vector<TargetRule> least_target;
+  std::vector<TuningRule> tuning;  // for each name, the first rule that holds gives the value
+  std::vector<KernelArgument> arguments;
+  LaunchRule launch;
+  bool allow_spills = true;  // false: a variant that spills registers is an error
+
+  const Parameter* find_parameter(std::string_view parameter) const;
+};
+
+// invalid_argument: what is wrong and where, including every name that refers to nothing.
+Result<Manifest> parse_manifest(std::string_view json);
+
+}  // namespace kiln
