@@ -22,7 +22,7 @@ struct Parameter {
   ParameterType type = ParameterType::integer;
   std::string description;
   std::optional<std::string> default_value;  // canonical text; none: must be given
-  std::vector<std::string> values;           // choice and set: allowed, in canonical order
+  std::vector<std::string> values;           // allowed; for choice and set in canonical order
   std::string cpp;                           // choice and set: C++ scope of the values ("Out")
   std::optional<std::int64_t> min, max, multiple_of;  // integer
   std::optional<double> real_min, real_max;           // real
@@ -38,11 +38,12 @@ struct KernelArgument {
   std::string description;
   std::string dtype;      // pointer: bf16, f16, f32, e4m3, e5m2, u8, i32, i64
   bool is_output = false; // pointer: written by the kernel
-  // pointer: elements a single access covers, a number or the name of an integer parameter; the
+  // pointer: elements that one access covers, a number or the name of an integer parameter; the
   // address must be a multiple of that many elements.
-  std::string access = "1";
+  std::string vector = "1";
   Condition used_when;    // elsewhere the argument must be null or 0
   std::optional<std::int64_t> min;  // int32, int64
+  std::string multiple_of = "1";    // int32, int64: a number or the name of an integer parameter
 };
 
 // One dimension of the grid: ceil(argument / per_block) blocks, at most blocks_per_sm per SM where

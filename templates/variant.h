@@ -50,8 +50,9 @@ using IntegerArguments = std::vector<std::pair<std::string, std::int64_t>>;
 struct Specialization {
   std::string name_expression;  // kiln::layernorm_modulate<6144, kiln::Out::bf16 | …, 128, 4>
   std::vector<std::pair<std::string, std::int64_t>> tuning;
-  // Alignment in bytes that each pointer argument needs, in manifest order; 0 for other kinds.
-  std::vector<std::int64_t> alignment;
+  // In manifest order: the bytes that a pointer argument's address must be a multiple of, or the
+  // number that an integer argument must be a multiple of; 1 for a float.
+  std::vector<std::int64_t> multiple_of;
   // Whether each argument is used by this variant.
   std::vector<bool> is_used;
 };
