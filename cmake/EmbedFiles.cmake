@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DOUTPUT=… -DFUNCTION=… -DBASE=… -DFILES=a;b -P EmbedFiles.cmake
+# cmake -DOUTPUT=… -DFUNCTION=… -DBASE=… -DFILES=a|b -P EmbedFiles.cmake
 # The bytes are escaped, 64 to a line, and joined by the compiler.
 set(text "// Generated; the sources are the files named below.\n#include \"support/embedded_file.h\"\n\n")
 string(APPEND text "namespace kiln {\nnamespace {\n\nconstexpr EmbeddedFile kFiles[] = {\n")
+string(REPLACE "|" ";" FILES "${FILES}")
 foreach(file IN LISTS FILES)
   file(RELATIVE_PATH name "${BASE}" "${file}")
   file(READ "${file}" hex HEX)

@@ -47,7 +47,7 @@ endfunction()
 # with the files' texts under their paths relative to <base dir>, in the order given.
 function(kiln_embed target output function base)
   set(output_path "${CMAKE_CURRENT_BINARY_DIR}/${output}")
-  list(JOIN ARGN "\;" files)
+  list(JOIN ARGN "|" files)
   add_custom_command(
     OUTPUT "${output_path}"
     COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${output_path}" "-DFUNCTION=${function}" "-DBASE=${base}"
