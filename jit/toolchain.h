@@ -2,12 +2,14 @@
 #pragma once
 
 // Which compiler made an artifact. Two builds of NVRTC with one version number are two toolchains.
+// Reads only the parts of libnvrtc that it needs: the file has over 100 MB.
 
 #include "support/digest.h"
 #include "support/status.h"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace kiln {
 
@@ -23,6 +25,9 @@ struct Toolchain {
   std::string text() const;
 };
 
+// Back from Toolchain::text(); invalid_argument for anything else.
+Result<Toolchain> parse_toolchain(std::string_view text);
+
 // A library file as it was when its toolchain was read; valid while stat() still agrees.
 struct ToolchainMemo {
   std::string path;
@@ -32,6 +37,17 @@ struct ToolchainMemo {
   std::int64_t mtime_ns = 0;
   std::string toolchain;  // Toolchain::text()
 };
+
+// Hexadecimal GNU build id of an ELF file, wherever in it the note is; empty if it has none or is
+// no ELF file.
+std::string read_build_id(const std::string& path);
+
+// "libnvrtc-builtins.so.13.0"
+std::string builtins_name(int major, int minor);
+
+// The builtins library that NVRTC at `library` will use: one that the process has loaded, else the
+// one beside it, else what the loader finds. not_found names what was looked for and where.
+Result<std::string> find_builtins(const std::string& library, int major, int minor);
 
 // Reads build id, size and builtins of the library at `path`; about 4 ms. not_found or corrupt if
 // libnvrtc-builtins of the same version is not beside it or in the loader's search path.

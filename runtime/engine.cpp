@@ -1,1 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine.h"
+
+#include "cache/directory.h"
+#include "jit/options.h"
+#include "support/log.h"
+
+#include <chrono>
+#include <ctime>
+
+namespace kiln {
+namespace {
+
+std::int64_t microseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                               start)
+      .count();
+}
+
+}  // namespace
+
+std::string_view tier_name(Tier tier) {
+  switch (tier) {
+    case Tier::memory: return "memory hit";
+    case Tier::disk: return "disk hit";
+    case Tier::compiled: return "compiled";
+  }
+  return "unknown";
+}
+
+Engine::Engine(EngineOptions options, Catalog catalog)
+    : options_(std::move(options)),
+      catalog_(std::move(catalog)),
+      scheduler_(options_.most_compiles) {}
+
+Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options) {
+  KILN_TRY_ASSIGN(Catalog catalog, Catalog::open(options.environment.template_path));
+  std::shared_ptr<Engine> engine(new Engine(std::move(options), std::move(catalog)));
+  if (engine->options_.use_store) engine->open_store();
+  return engine;
+}
+
+void Engine::open_store() {
+  const auto open = [this]() -> Result<std::unique_ptr<Store>> {
+    Environment environment = options_.environment;
+    if (options_.cache_dir) environment.cache_dir = options_.cache_dir;
+    KILN_TRY_ASSIGN(const CacheDirectory directory, choose_cache_directory(environment));
+    KILN_TRY(prepare_cache_directory(directory.path));
+    return Store::open(directory.path, StoreMode::read_write);
+  };
+  auto opened = open();
+  if (opened.is_ok()) {
+    store_ = std::move(opened).value();
+    return;
+  }
+  store_status_ = opened.status();
+  log(LogLevel::warning, "the cache cannot be used, kernels are kept in memory only: {}",
+      store_status_.message());
+}
+
+Result<Acquired> Engine::acquire(const Variant& variant, const Target& target,
+                                 AcquireLimit limit) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::string name = variant.spec() + "@" + target.text();
+  while (true) {
+    if (auto found = find_in_memory(name)) {
+      count(statistics_.memory_hits, Counter::memory_hits);
+      return Acquired{found->kernel, Tier::memory, microseconds_since(start), found->is_stored};
+    }
+    if (limit == AcquireLimit::memory) {
+      return failure(Code::not_ready, "\"{}\" for {} is not in memory", variant.spec(),
+                     target.text());
+    }
+
+    std::promise<Result<Found>> promise;
+    Flight flight;
+    bool is_builder = false;
+    {
+      const std::unique_lock lock(table_mutex_);
+      if (table_.contains(name)) continue;
+      const auto [place, is_new] = in_flight_.try_emplace(name);
+      if (is_new) place->second = promise.get_future().share();
+      flight = place->second;
+      is_builder = is_new;
+    }
+    if (is_builder) {
+      Result<Found> produced = produce(variant, target, limit);
+      {
+        const std::unique_lock lock(table_mutex_);
+        if (produced.is_ok()) table_.emplace(name, *produced);
+        in_flight_.erase(name);
+      }
+      promise.set_value(produced);
+    } else {
+      ++statistics_.waits;
+    }
+    const Result<Found>& outcome = flight.get();
+    if (outcome.is_ok()) {
+      // A waiter found what another thread brought into memory.
+      if (!is_builder) count(statistics_.memory_hits, Counter::memory_hits);
+      return Acquired{outcome->kernel, is_builder ? outcome->tier : Tier::memory,
+                      microseconds_since(start), outcome->is_stored};
+    }
+    // The one waited for may have been allowed less than this request is.
+    const bool may_go_on = !is_builder && limit == AcquireLimit::compile &&
+                           outcome.status().code() == Code::not_ready;
+    if (!may_go_on) return outcome.status();
+  }
+}
+
+std::optional<Engine::Found> Engine::find_in_memory(const std::string& name) {
+  const std::shared_lock lock(table_mutex_);
+  const auto found = table_.find(name);
+  if (found == table_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<Engine::Found> Engine::produce(const Variant& variant, const Target& target,
+                                      AcquireLimit limit) {
+  KILN_TRY_ASSIGN(const Specialization specialization, specialize(variant, target.capability));
+  const Request request{variant, target, specialization,
+                        request_fields(variant, specialization, target)};
+  if (auto found = find_stored(request)) {
+    count(statistics_.disk_hits, Counter::disk_hits);
+    return *std::move(found);
+  }
+  if (limit != AcquireLimit::compile) {
+    return failure(Code::not_ready, "\"{}\" for {} is not in the cache", variant.spec(),
+                   target.text());
+  }
+  count(statistics_.misses, Counter::misses);
+  Result<Found> built = build(request);
+  if (built.is_ok()) {
+    count(statistics_.compiles, Counter::compiles);
+  } else if (built.status().code() == Code::compile_failed) {
+    count(statistics_.compile_failures, Counter::compile_failures);
+  }
+  return built;
+}
+
+std::optional<Engine::Found> Engine::find_stored(const Request& request) {
+  if (store_ == nullptr) return std::nullopt;
+  auto stored = read_store(request);
+  if (!stored) return std::nullopt;
+  auto artifact = make_artifact(stored->facts, std::move(stored->image));
+  if (!artifact.is_ok()) {
+    note_store_failure(artifact.status());
+    return std::nullopt;
+  }
+  auto kernel = std::make_shared<const CompiledKernel>(CompiledKernel{
+      request.variant, request.specialization, stored->facts.key, std::move(artifact).value()});
+  return Found{std::move(kernel), Tier::disk, true};
+}
+
+// By key if the toolchain is known, then by request: under the policy `any`, an entry that another
+// NVRTC compiled serves as well.
+std::optional<Store::Found> Engine::read_store(const Request& request) {
+  bool is_recovered = false;
+  const auto unless_failed =
+      [&](Result<std::optional<Store::Found>> found) -> std::optional<Store::Found> {
+    if (is_recovered) count(statistics_.recovered, std::nullopt);  // the store keeps lifetimes
+    is_recovered = false;
+    if (found.is_ok()) return std::move(found).value();
+    note_store_failure(found.status());
+    return std::nullopt;
+  };
+  const bool is_exact = options_.environment.toolchain == ToolchainPolicy::exact;
+  // `exact` has to know; loading NVRTC once writes a memo that later processes use.
+  if (is_exact && !known_toolchain() && !nvrtc().is_ok()) return std::nullopt;
+  const std::optional<Toolchain> toolchain = known_toolchain();
+  if (toolchain) {
+    KeyFields fields = request.fields;
+    fields.options = compile_options(request.target, toolchain->major, toolchain->minor);
+    fields.toolchain = toolchain->text();
+    if (auto found = unless_failed(store_->find(fields.key(), &is_recovered))) return found;
+  }
+  if (is_exact) return std::nullopt;
+  auto found = unless_failed(store_->find_request(request.fields.request(), &is_recovered));
+  if (found && toolchain && found->facts.toolchain != toolchain->text()) {
+    count(statistics_.other_toolchain_hits, std::nullopt);
+    log(LogLevel::info, "\"{}\" was compiled by {}", request.variant.spec(),
+        found->facts.toolchain);
+  }
+  return found;
+}
+
+Result<Engine::Found> Engine::build(const Request& request) {
+  KILN_TRY_ASSIGN(const auto nvrtc, this->nvrtc());
+  KeyFields fields = request.fields;
+  fields.options = compile_options(request.target, nvrtc->major(), nvrtc->minor());
+  fields.toolchain = nvrtc->toolchain().text();
+  const CompileRequest compile_request{
+      .sources = &request.variant.source().sources,
+      .name_expression = request.specialization.name_expression,
+      .target = request.target,
+      .options = fields.options,
+      .allow_spills = request.variant.manifest().allow_spills,
+  };
+  const CompileScheduler::Slot slot(scheduler_);
+  KILN_TRY_ASSIGN(Artifact artifact, compile(*nvrtc, compile_request));
+  auto kernel = std::make_shared<const CompiledKernel>(CompiledKernel{
+      request.variant, request.specialization, fields.key(), std::move(artifact)});
+  const bool is_stored = save(request, *kernel, fields);
+  return Found{std::move(kernel), Tier::compiled, is_stored};
+}
+
+bool Engine::save(const Request& request, const CompiledKernel& kernel, const KeyFields& fields) {
+  if (store_ == nullptr) return false;
+  const EntryFacts facts =
+      make_facts(kernel.key, fields.request(), request.variant.manifest().name,
+                 request.variant.spec(), fields.to_json(), kernel.artifact, std::time(nullptr));
+  const Status status = store_->put(facts, kernel.artifact.image);
+  if (!status.is_ok()) note_store_failure(status);
+  return status.is_ok();
+}
+
+void Engine::count(std::atomic<std::int64_t>& counter, std::optional<Counter> lifetime) {
+  ++counter;
+  if (lifetime && store_ != nullptr) store_->count(*lifetime);
+}
+
+void Engine::note_store_failure(const Status& status) {
+  ++statistics_.store_failures;
+  const bool is_first = !is_store_warned_.exchange(true);
+  log(is_first ? LogLevel::warning : LogLevel::debug, "the cache failed, going on without it: {}",
+      status.message());
+}
+
+}  // namespace kiln

@@ -2,9 +2,9 @@
 #pragma once
 
 // Serves requests for kernels: in-process table → store → NVRTC → store. The only place that joins
-// jit and cache. Thread-safe; one compile per key however many threads ask. Trouble with the cache
-// never fails a request: it is counted, logged once, and the kernel is compiled.
-// Knows nothing of devices: DeviceKernels (runtime/kernel.h) load what this returns.
+// jit and cache. Thread-safe; one compile per variant and target however many threads ask. Trouble
+// with the cache never fails a request: it is counted, logged once, and the kernel is compiled.
+// Knows nothing of devices: runtime/kernel.h loads what this returns.
 
 #include "cache/store.h"
 #include "jit/compiler.h"
@@ -15,12 +15,14 @@
 #include "templates/catalog.h"
 #include "templates/variant.h"
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace kiln {
@@ -28,14 +30,13 @@ namespace kiln {
 enum class Tier { memory, disk, compiled };
 std::string_view tier_name(Tier tier);
 
-// How far a request may go.
+// How far a request may go: the in-process table, the store, or NVRTC.
 enum class AcquireLimit { memory, load, compile };
 
 // A compiled variant, shared by all who asked for it. Immutable.
 struct CompiledKernel {
   Variant variant;
   Specialization specialization;
-  KeyFields fields;  // toolchain and options as in the entry
   Digest key;
   Artifact artifact;
 };
@@ -44,25 +45,24 @@ struct Acquired {
   std::shared_ptr<const CompiledKernel> kernel;
   Tier tier = Tier::memory;
   std::int64_t elapsed_us = 0;
-  bool is_stored = false;  // the store has it, so another process will find it
+  bool is_stored = false;  // another process will find it in the store
 };
 
 struct EngineOptions {
   Environment environment;
-  int most_compiles = 0;  // at once; 0: as many as cores
-  // nullopt: from the environment. Else this directory.
-  std::optional<std::string> cache_dir;
-  bool use_store = true;  // false: memory only
+  std::optional<std::string> cache_dir = {};  // nullopt: as the environment says
+  bool use_store = true;                      // false: memory only
+  int most_compiles = 0;                      // at once; 0: as many as cores
 };
 
 class Engine {
  public:
-  // invalid_argument or io for templates that cannot be read. A cache that cannot be used is no
-  // failure: see store_status().
+  // A cache that cannot be used is no failure: see store_status(). invalid_argument, not_found or
+  // io for user templates that cannot be read.
   static Result<std::shared_ptr<Engine>> open(EngineOptions options);
 
-  // invalid_argument, not_found, unsupported (target), unavailable (no NVRTC), compile_failed,
-  // not_ready (the limit is below what it would take).
+  // unsupported (target), unavailable (no NVRTC), compile_failed, not_ready (`limit` is below what
+  // it would take). A failure is given to all who wait for it, and not remembered.
   Result<Acquired> acquire(const Variant& variant, const Target& target, AcquireLimit limit);
 
   const Catalog& catalog() const { return catalog_; }
@@ -74,7 +74,6 @@ class Engine {
   // Loads NVRTC if that has not happened yet.
   Result<std::shared_ptr<const Nvrtc>> nvrtc();
   bool is_nvrtc_loaded() const;
-  // Most compiles at once.
   int most_compiles() const { return scheduler_.most_at_once(); }
 
  private:
@@ -83,15 +82,25 @@ class Engine {
     Tier tier;
     bool is_stored;
   };
+  struct Request {
+    const Variant& variant;
+    const Target& target;
+    const Specialization& specialization;
+    KeyFields fields;  // without options and toolchain
+  };
+  using Flight = std::shared_future<Result<Found>>;
+
   Engine(EngineOptions options, Catalog catalog);
   void open_store();
-  Result<Found> produce(const Variant& variant, const Target& target, AcquireLimit limit,
-                        const Specialization& specialization, KeyFields fields);
-  Result<std::optional<Found>> find_stored(const Variant& variant,
-                                           const Specialization& specialization,
-                                           const KeyFields& fields);
-  Result<Found> build(const Variant& variant, const Target& target,
-                      const Specialization& specialization, KeyFields fields);
+  std::optional<Found> find_in_memory(const std::string& name);
+  Result<Found> produce(const Variant& variant, const Target& target, AcquireLimit limit);
+  std::optional<Found> find_stored(const Request& request);
+  std::optional<Store::Found> read_store(const Request& request);
+  Result<Found> build(const Request& request);
+  bool save(const Request& request, const CompiledKernel& kernel, const KeyFields& fields);
+  // What compiles here, if that can be told without loading it.
+  std::optional<Toolchain> known_toolchain();
+  void count(std::atomic<std::int64_t>& counter, std::optional<Counter> lifetime);
   void note_store_failure(const Status& status);
 
   EngineOptions options_;
@@ -101,14 +110,17 @@ class Engine {
 
   std::unique_ptr<Store> store_;
   Status store_status_;
-  std::atomic<bool> store_warned_{false};
+  std::atomic<bool> is_store_warned_{false};
 
   mutable std::mutex nvrtc_mutex_;
   std::shared_ptr<const Nvrtc> nvrtc_;
+  bool are_memos_read_ = false;
+  std::optional<std::string> remembered_path_;
+  std::optional<Toolchain> remembered_;
 
-  std::shared_mutex table_mutex_;  // guards both tables
-  std::unordered_map<Digest, Found, DigestHash> table_;  // by request digest
-  std::unordered_map<Digest, std::shared_future<Result<Found>>, DigestHash> in_flight_;
+  std::shared_mutex table_mutex_;  // guards the two below; never held across a look-up or a compile
+  std::unordered_map<std::string, Found> table_;  // by canonical spec and target
+  std::unordered_map<std::string, Flight> in_flight_;
 };
 
 }  // namespace kiln
