@@ -1,1 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cache/database.h"
+
+#include "support/files.h"
+#include "support/log.h"
+
+#include <sys/stat.h>
+
+#include <optional>
+
+namespace kiln {
+
+Status Database::run(Intent intent, const Operation& operation) {
+  std::optional<SignalBlock> block;
+  if (intent == Intent::write || connection_ == nullptr) block.emplace();
+  bool may_reopen = true;
+  bool may_quarantine = mode_ == StoreMode::read_write;
+  while (true) {
+    Status status = refresh(intent);
+    if (status.is_ok()) {
+      if (connection_ == nullptr) return {};
+      status = operation(*connection_);
+      if (status.is_ok()) return {};
+    }
+    if (connection_ == nullptr) return status;
+    if (may_reopen && status.origin() == Origin::sqlite && !is_current()) {
+      // What was seen belongs to files that others have replaced.
+      may_reopen = false;
+      intent = Intent::write;
+      if (!block) block.emplace();
+      continue;
+    }
+    if (status.code() != Code::corrupt || !may_quarantine) return status;
+    may_quarantine = false;
+    if (!block) block.emplace();
+    KILN_TRY(quarantine(status));
+  }
+}
+
+Status Database::transact(const Operation& operation) {
+  return run(Intent::write, [&](Connection& connection) -> Status {
+    KILN_TRY_ASSIGN(Transaction transaction, Transaction::begin(connection));
+    KILN_TRY(operation(connection));
+    return transaction.commit();
+  });
+}
+
+bool Database::is_current() const {
+  return !connection_->has_moved() && companions_ == companion_files(files_);
+}
+
+Status Database::refresh(Intent intent) {
+  const auto now = std::chrono::steady_clock::now();
+  if (connection_ != nullptr &&
+      (intent == Intent::write || now - checked_at_ >= std::chrono::seconds(1))) {
+    checked_at_ = now;
+    if (connection_->has_moved()) {
+      connection_.reset();
+    } else if (companions_ != companion_files(files_)) {
+      KILN_TRY(restore_log());
+    }
+  }
+  if (connection_ == nullptr) {
+    checked_at_ = now;
+    KILN_TRY(open_connection());
+  }
+  if (intent == Intent::write && connection_ != nullptr) prepare_for_writing();
+  return {};
+}
+
+Status Database::open_connection() {
+  const Status status = mode_ == StoreMode::read_write ? open_writable() : open_read_only();
+  // Kept after damage, to know which file it was that is damaged.
+  if (!status.is_ok() && status.code() != Code::corrupt) connection_.reset();
+  return status;
+}
+
+Status Database::open_writable() {
+  Status ownership = check_ownership(files_.database);
+  if (ownership.code() == Code::not_found) {
+    KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
+    ownership = check_ownership(files_.database);
+    if (ownership.code() == Code::not_found) {
+      KILN_TRY(create_database(files_));
+      ownership = check_ownership(files_.database);
+    }
+  }
+  KILN_TRY(ownership);
+  return use(Connection::Access::read_write);
+}
+
+Status Database::open_read_only() {
+  struct stat status {};
+  if (::stat(files_.database.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    return system_failure(Code::io, errno, files_.database);
+  }
+  const Status opened = use(Connection::Access::read_only);
+  if (opened.code() != Code::io) return opened;
+  // A database with a log cannot be read without its index, which cannot be made here. If there
+  // is nothing in the log, the file alone is all there is.
+  if (::stat(files_.log.c_str(), &status) == 0 && status.st_size > 0) return opened;
+  return use(Connection::Access::immutable);
+}
+
+Status Database::use(Connection::Access access) {
+  is_prepared_for_writing_ = false;
+  KILN_TRY_ASSIGN(connection_, Connection::open(files_.database, access));
+  KILN_TRY(check_identity(*connection_));
+  // The first read opens log and index, whose identities are needed later.
+  KILN_TRY(connection_->execute("SELECT 1 FROM sqlite_schema LIMIT 1"));
+  companions_ = companion_files(files_);
+  return {};
+}
+
+void Database::prepare_for_writing() {
+  if (is_prepared_for_writing_ || mode_ != StoreMode::read_write) return;
+  const Status status =
+      connection_->execute("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304");
+  // The write itself will meet what stood in the way of this.
+  if (!status.is_ok()) log(LogLevel::debug, "{}: {}", files_.database, status.message());
+  is_prepared_for_writing_ = status.is_ok();
+}
+
+Status Database::quarantine(const Status& reason) {
+  KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
+  // Somebody else may have done it while this process waited.
+  if (!connection_->has_moved()) {
+    KILN_TRY(replace_damaged(files_));
+    ++quarantined_;
+    log(LogLevel::warning, "{} is damaged ({}); moved to {}, beginning a new one", files_.database,
+        reason.message(), files_.quarantine);
+  }
+  connection_.reset();
+  return {};
+}
+
+Status Database::restore_log() {
+  if (mode_ != StoreMode::read_write) {
+    connection_.reset();
+    return {};
+  }
+  {
+    KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
+    if (!connection_->has_moved()) {
+      KILN_TRY(rebuild(files_, *connection_));
+      log(LogLevel::warning, "the log of {} was removed by somebody else; the database was rebuilt",
+          files_.database);
+    }
+  }
+  connection_->keep_files_on_close();
+  connection_.reset();
+  return {};
+}
+
+void Database::let_go() {
+  if (connection_ == nullptr) return;
+  connection_->keep_files_on_close();
+  connection_.reset();
+}
+
+}  // namespace kiln

@@ -17,11 +17,11 @@ struct EntryFacts {
   Digest key;
   Digest request;
   std::string template_name;
-  std::string spec;        // canonical, every parameter
+  std::string spec;  // canonical, every parameter
   std::string target;
   std::string toolchain;
   std::string lowered_name;
-  std::string layout;      // canonical JSON: [[offset, size], …]
+  std::string layout;  // canonical JSON: [[offset, size], …]
   Resources resources;
   std::string key_fields;  // KeyFields::to_json()
   std::string log;

@@ -1,1 +1,254 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cache/store.h"
+
+#include "cache/database.h"
+#include "cache/entry_query.h"
+#include "cache/entry_table.h"
+#include "cache/fork_guard.h"
+#include "cache/toolchain_table.h"
+#include "cache/usage.h"
+#include "support/files.h"
+#include "support/log.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+std::int64_t unix_time() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+std::int64_t file_bytes(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
+}
+
+Status check_facts(const EntryFacts& facts, std::string_view image) {
+  if (std::cmp_not_equal(facts.image_bytes, image.size())) {
+    return failure(Code::invalid_argument, "image has {} bytes; its facts say {}", image.size(),
+                   facts.image_bytes);
+  }
+  for (const std::string* text :
+       {&facts.template_name, &facts.spec, &facts.target, &facts.toolchain, &facts.lowered_name,
+        &facts.layout, &facts.key_fields, &facts.log}) {
+    if (text->size() > kLongestFact) {
+      return failure(Code::invalid_argument, "a fact has {} bytes; at most {} can be stored",
+                     text->size(), kLongestFact);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Store::Impl {
+  Impl(const std::string& directory, StoreMode store_mode)
+      : mode(store_mode), database(directory, store_mode), usage(Usage::Clock::now()) {}
+
+  using FindResult = Result<std::optional<Found>>;
+  FindResult find(LookUp by, const Digest& digest, bool* recovered);
+  Status drop_damaged(LookUp by, const Digest& digest, std::optional<Found>& found);
+  void note_damage(std::string_view what);
+  Status flush();
+  void flush_if_due();
+
+  const StoreMode mode;
+  std::mutex mutex;  // guards all below
+  Database database;
+  Usage usage;
+  bool has_warned = false;
+  // Last, so that nothing above is gone while a fork may still come by.
+  ForkGuard guard{mutex, [this] {
+                    database.let_go();
+                    usage.clear();  // the parent writes it
+                  }};
+};
+
+Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool* recovered) {
+  if (recovered != nullptr) *recovered = false;
+  const std::int64_t quarantined = database.quarantined();
+  std::optional<Found> found;
+  std::vector<std::int64_t> damaged;
+  KILN_TRY(database.run(Database::Intent::read, [&](Connection& connection) -> Status {
+    damaged.clear();
+    KILN_TRY_ASSIGN(found, find_entry(connection, by, digest, damaged));
+    return {};
+  }));
+  if (mode == StoreMode::inspect) return found;
+  if (!damaged.empty()) {
+    // Read without a transaction, it may also have been replaced in between: look again in one.
+    const Status dropped = drop_damaged(by, digest, found);
+    if (!dropped.is_ok()) note_damage(dropped.message());
+  }
+  if (found) {
+    usage.note_hit(found->facts.key, unix_time());
+  }
+  if (!damaged.empty() || database.quarantined() > quarantined) {
+    usage.count(Counter::recovered, 1);
+    if (recovered != nullptr) *recovered = !found;
+  }
+  flush_if_due();
+  return found;
+}
+
+Status Store::Impl::drop_damaged(LookUp by, const Digest& digest, std::optional<Found>& found) {
+  std::vector<std::int64_t> damaged;
+  KILN_TRY(database.transact([&](Connection& connection) -> Status {
+    damaged.clear();
+    KILN_TRY_ASSIGN(found, find_entry(connection, by, digest, damaged));
+    for (const std::int64_t id : damaged) {
+      if (Status deleted = delete_entry(connection, id); !deleted.is_ok()) return deleted;
+    }
+    return {};
+  }));
+  if (!damaged.empty()) note_damage(fmt::format("{} dropped for {}", damaged.size(), digest.hex()));
+  return {};
+}
+
+void Store::Impl::note_damage(std::string_view what) {
+  log(has_warned ? LogLevel::debug : LogLevel::warning, "{}: damaged entries: {}",
+      database.files().database, what);
+  has_warned = true;
+}
+
+Status Store::Impl::flush() {
+  usage.note_attempt(Usage::Clock::now());
+  if (usage.is_empty() || mode == StoreMode::inspect) return {};
+  KILN_TRY(database.transact([&](Connection& connection) { return usage.write(connection); }));
+  usage.clear();
+  return {};
+}
+
+void Store::Impl::flush_if_due() {
+  if (!usage.is_due(Usage::Clock::now())) return;
+  if (const Status status = flush(); !status.is_ok()) {
+    log(LogLevel::info, "{}: hits not written: {}", database.files().database, status.message());
+  }
+}
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreMode mode) {
+  auto impl = std::make_unique<Impl>(directory, mode);
+  {
+    KILN_TRY_ASSIGN(const auto lock, impl->guard.lock());
+    KILN_TRY(impl->database.run(Database::Intent::read, [](Connection&) { return Status(); }));
+  }
+  return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+Store::~Store() {
+  auto lock = impl_->guard.lock();
+  if (!lock.is_ok()) {
+    // Its lock may be held for ever, and its connection must not be closed.
+    [[maybe_unused]] const Impl* leaked = impl_.release();
+    return;
+  }
+  if (const Status status = impl_->flush(); !status.is_ok()) {
+    log(LogLevel::info, "{}: hits not written: {}", impl_->database.files().database,
+        status.message());
+  }
+}
+
+Result<std::optional<Store::Found>> Store::find(const Digest& key, bool* recovered) {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  return impl_->find(LookUp::key, key, recovered);
+}
+
+Result<std::optional<Store::Found>> Store::find_request(const Digest& request, bool* recovered) {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  return impl_->find(LookUp::request, request, recovered);
+}
+
+Status Store::put(const EntryFacts& facts, std::string_view image) {
+  if (impl_->mode == StoreMode::inspect) {
+    return failure(Code::invalid_argument, "the store was opened to inspect it");
+  }
+  KILN_TRY(check_facts(facts, image));
+  KILN_TRY_ASSIGN(const std::string stored, compress_image(image));
+  const Digest digest = entry_digest(facts, stored);
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  KILN_TRY(impl_->database.transact(
+      [&](Connection& connection) { return insert_entry(connection, facts, digest, stored); }));
+  impl_->flush_if_due();
+  return {};
+}
+
+Result<std::vector<EntryRow>> Store::list(const EntryQuery& query) {
+  KILN_TRY(check_query(query));
+  std::vector<EntryRow> rows;
+  {
+    KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+    KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) -> Status {
+      KILN_TRY_ASSIGN(rows, list_entries(connection, query));
+      return {};
+    }));
+    impl_->usage.add_to(rows);
+  }
+  sort_entries(query, rows);
+  return rows;
+}
+
+void Store::count(Counter counter, std::int64_t amount) {
+  const auto lock = impl_->guard.lock();
+  if (lock.is_ok()) impl_->usage.count(counter, amount);
+}
+
+Result<Counters> Store::counters() {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  Counters counters;
+  KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) {
+    return read_counters(connection, counters);
+  }));
+  impl_->usage.add_to(counters);
+  return counters;
+}
+
+Status Store::flush() {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  return impl_->flush();
+}
+
+Result<std::vector<ToolchainMemo>> Store::toolchain_memos() {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  std::vector<ToolchainMemo> memos;
+  KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) -> Status {
+    KILN_TRY_ASSIGN(memos, read_toolchains(connection));
+    return {};
+  }));
+  return memos;
+}
+
+Status Store::put_toolchain_memo(const ToolchainMemo& memo) {
+  if (impl_->mode == StoreMode::inspect) {
+    return failure(Code::invalid_argument, "the store was opened to inspect it");
+  }
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  return impl_->database.transact(
+      [&](Connection& connection) { return write_toolchain(connection, memo); });
+}
+
+Result<Store::Summary> Store::summary() {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  Summary summary;
+  Database& database = impl_->database;
+  KILN_TRY(database.run(Database::Intent::read, [&](Connection& connection) -> Status {
+    KILN_TRY_ASSIGN(Statement mode, connection.statement("PRAGMA journal_mode"));
+    KILN_TRY_ASSIGN(const bool has_row, mode.step());
+    summary.journal_mode = has_row ? mode.bytes(0) : "";
+    return sum_entries(connection, summary);
+  }));
+  summary.path = database.files().database;
+  summary.exists = database.is_open();
+  summary.file_bytes = file_bytes(summary.path) + file_bytes(database.files().log);
+  summary.quarantined = database.quarantined();
+  return summary;
+}
+
+}  // namespace kiln

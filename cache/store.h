@@ -3,8 +3,8 @@
 
 // The on-disk store: one SQLite database, shared by all processes of a user. docs/cache-format.md
 // has the schema and the promises. Every read is verified before it is returned; a damaged entry is
-// dropped and reported as a miss, a damaged database is quarantined and a new one begun. Thread-safe
-// (one connection under a lock; nothing is held across a compile). Never compiles.
+// dropped and reported as a miss, a damaged database is quarantined and a new one begun.
+// Thread-safe (one connection under a lock; nothing is held across a compile). Never compiles.
 
 #include "cache/entry.h"
 #include "jit/toolchain.h"
@@ -40,7 +40,7 @@ enum class EntryOrder { last_used, created, image_bytes, compile_us, hits, regis
 struct EntryQuery {
   std::optional<std::string> template_name;
   std::optional<std::string> target;
-  std::optional<std::string> key_prefix;  // hexadecimal
+  std::optional<std::string> key_prefix;     // hexadecimal
   EntryOrder order = EntryOrder::last_used;  // numbers and times: largest first; spec: ascending
   std::optional<std::int64_t> limit;
 };

@@ -30,14 +30,14 @@ struct Resources {
 };
 
 struct Artifact {
-  std::string image;         // cubin
+  std::string image;  // cubin
   Target target;
   std::string lowered_name;  // symbol in the image
   std::vector<KernelParameter> layout;
   Resources resources;
-  std::string toolchain;     // of the library that really compiled it
+  std::string toolchain;  // of the library that really compiled it
   std::int64_t compile_us = 0;
-  std::string log;           // warnings; without the compiler's timing lines
+  std::string log;  // warnings; without the compiler's timing lines
 };
 
 }  // namespace kiln

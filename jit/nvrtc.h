@@ -5,10 +5,10 @@
 // path (then nothing else is tried), a copy that the process has already loaded, a remembered path,
 // a search.
 
-#include "jit/artifact.h"
+#include "jit/shared_library.h"
+#include "jit/target.h"
 #include "jit/toolchain.h"
 #include "support/status.h"
-#include "templates/source.h"
 
 #include <nvrtc.h>
 
@@ -40,6 +40,9 @@ struct NvrtcApi {
 #undef KILN_DECLARE_FUNCTION
 };
 
+// Older ones lack options that every kernel is compiled with.
+constexpr int kOldestNvrtcMajor = 12;
+
 struct NvrtcLocation {
   std::optional<std::string> explicit_path;    // KILN_NVRTC: a file, or a directory that holds it
   std::optional<std::string> remembered_path;  // from a current ToolchainMemo
@@ -56,9 +59,15 @@ class Nvrtc {
   const std::string& path() const { return path_; }  // of the file really loaded
   const Toolchain& toolchain() const { return toolchain_; }
   const std::vector<int>& supported_architectures() const { return supported_; }
+  // Everything that it can compile for, oldest first: the architectures above and those of their
+  // variants (sm_90a, sm_100f) that this version has.
+  std::vector<Target> targets() const;
 
  private:
   Nvrtc() = default;
+  static Result<std::shared_ptr<const Nvrtc>> open(SharedLibrary library);
+  Status read_functions(void* library);
+  Status read_version();
 
   NvrtcApi api_;
   int major_ = 0;

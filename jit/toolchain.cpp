@@ -47,7 +47,9 @@ std::optional<T> read_object(int fd, std::uint64_t offset) {
   return value;
 }
 
-constexpr std::size_t padded(std::size_t size) { return (size + 3) & ~std::size_t{3}; }
+constexpr std::size_t padded(std::size_t size) {
+  return (size + 3) & ~std::size_t{3};
+}
 
 // The build id among a segment's notes, which are padded to 4 bytes whatever the segment says.
 std::string build_id_in(std::string_view notes) {

@@ -16,9 +16,9 @@ namespace kiln {
 struct Toolchain {
   int major = 0;
   int minor = 0;
-  std::string build_id;             // ELF build id of libnvrtc, hexadecimal; may be empty
+  std::string build_id;  // ELF build id of libnvrtc, hexadecimal; may be empty
   std::int64_t library_bytes = 0;
-  Digest builtins;                  // SHA-256 of libnvrtc-builtins
+  Digest builtins;  // SHA-256 of libnvrtc-builtins
 
   bool operator==(const Toolchain&) const = default;
   // "nvrtc-13.0+<build id>+<bytes>+<builtins>", what goes into keys and entries.

@@ -40,5 +40,6 @@ struct Condition {
 
 // invalid_argument names the offending member.
 Result<Condition> parse_condition(const nlohmann::json& json);
+Status decode(const nlohmann::json& json, Condition& condition);
 
 }  // namespace kiln

@@ -36,12 +36,12 @@ struct KernelArgument {
   std::string name;
   ArgumentKind kind = ArgumentKind::pointer;
   std::string description;
-  std::string dtype;      // pointer: bf16, f16, f32, e4m3, e5m2, u8, i32, i64
-  bool is_output = false; // pointer: written by the kernel
+  std::string dtype;       // pointer: bf16, f16, f32, e4m3, e5m2, u8, i32, i64
+  bool is_output = false;  // pointer: written by the kernel
   // pointer: elements that one access covers, a number or the name of an integer parameter; the
   // address must be a multiple of that many elements.
   std::string vector = "1";
-  Condition used_when;    // elsewhere the argument must be null or 0
+  Condition used_when;              // elsewhere the argument must be null or 0
   std::optional<std::int64_t> min;  // int32, int64
   std::string multiple_of = "1";    // int32, int64: a number or the name of an integer parameter
 };
@@ -49,15 +49,15 @@ struct KernelArgument {
 // One dimension of the grid: ceil(argument / per_block) blocks, at most blocks_per_sm per SM where
 // that is given (the kernel then loops), and at most `max`.
 struct GridRule {
-  std::string over;           // an integer argument's name
-  std::string per_block = "1";    // a number, parameter or tuning value
-  std::string blocks_per_sm;  // likewise; empty: no cap
-  std::int64_t max = 0;       // 0: the driver's limit
+  std::string over;             // an integer argument's name
+  std::string per_block = "1";  // a number, parameter or tuning value
+  std::string blocks_per_sm;    // likewise; empty: no cap
+  std::int64_t max = 0;         // 0: the driver's limit
 };
 
 struct LaunchRule {
-  std::string block;           // threads: a number, parameter or tuning value
-  std::vector<GridRule> grid;  // x, y, z; 1 to 3
+  std::string block;               // threads: a number, parameter or tuning value
+  std::vector<GridRule> grid;      // x, y, z; 1 to 3
   std::string shared_bytes = "0";  // dynamic shared memory
 };
 
@@ -81,8 +81,8 @@ struct Constraint {
 struct Manifest {
   std::string name;
   std::string description;
-  std::string source;  // file name of the kernel source
-  std::string entry;   // qualified C++ name of the kernel template
+  std::string source;                      // file name of the kernel source
+  std::string entry;                       // qualified C++ name of the kernel template
   std::vector<std::string> instantiation;  // its template arguments: parameter or tuning names
   std::vector<Parameter> parameters;
   std::vector<Constraint> constraints;
@@ -94,6 +94,9 @@ struct Manifest {
 
   const Parameter* find_parameter(std::string_view parameter) const;
 };
+
+// Bytes of one element; 0 for an unknown dtype.
+std::int64_t dtype_bytes(std::string_view dtype);
 
 // invalid_argument: what is wrong and where, including every name that refers to nothing.
 Result<Manifest> parse_manifest(std::string_view json);

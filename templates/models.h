@@ -16,8 +16,8 @@ namespace kiln {
 
 struct ModelVariant {
   std::string spec;
-  std::int64_t per_forward = 0;  // launches in one forward pass
-  std::string site;              // where in the network
+  std::int64_t per_forward = 0;                             // launches in one forward pass
+  std::string site;                                         // where in the network
   std::vector<std::pair<std::string, std::int64_t>> shape;  // integer arguments, e.g. rows
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/entry_query.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+bool comes_before(EntryOrder order, const EntryRow& left, const EntryRow& right) {
+  switch (order) {
+    case EntryOrder::last_used:
+      return left.last_used_at > right.last_used_at;
+    case EntryOrder::created:
+      return left.facts.created_at > right.facts.created_at;
+    case EntryOrder::image_bytes:
+      return left.facts.image_bytes > right.facts.image_bytes;
+    case EntryOrder::compile_us:
+      return left.facts.compile_us > right.facts.compile_us;
+    case EntryOrder::hits:
+      return left.hits > right.hits;
+    case EntryOrder::registers:
+      return left.facts.resources.registers > right.facts.resources.registers;
+    case EntryOrder::spec:
+      return left.facts.spec < right.facts.spec;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status check_query(const EntryQuery& query) {
+  const std::string prefix = query.key_prefix.value_or("");
+  if (prefix.size() > 2 * Digest::kBytes ||
+      prefix.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+    return failure(Code::invalid_argument, "key prefix \"{}\" is not up to 64 hexadecimal digits",
+                   prefix);
+  }
+  if (query.limit.value_or(0) < 0) {
+    return failure(Code::invalid_argument, "limit is {}; it must not be negative", *query.limit);
+  }
+  return {};
+}
+
+void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows) {
+  std::sort(rows.begin(), rows.end(), [&](const EntryRow& left, const EntryRow& right) {
+    if (comes_before(query.order, left, right)) return true;
+    if (comes_before(query.order, right, left)) return false;
+    return left.facts.key < right.facts.key;
+  });
+  if (query.limit && std::cmp_less(*query.limit, rows.size())) {
+    rows.erase(rows.begin() + *query.limit, rows.end());
+  }
+}
+
+}  // namespace kiln

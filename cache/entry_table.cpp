@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/entry_table.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kiln {
+namespace {
+
+// In the order of read_facts() and bind_facts().
+#define KILN_FACT_COLUMNS                                                                         \
+  "key, request, template_name, spec, target, toolchain, lowered_name, layout, registers, "       \
+  "shared_bytes, local_bytes, spill_store_bytes, spill_load_bytes, key_fields, log, compile_us, " \
+  "created_at, image_bytes"
+constexpr int kFactColumns = 18;
+
+constexpr char kIdsByKey[] = "SELECT id FROM entries WHERE key = ?1";
+constexpr char kIdsByRequest[] =
+    "SELECT id FROM entries WHERE request = ?1 ORDER BY created_at DESC, id DESC";
+constexpr char kFacts[] = "SELECT " KILN_FACT_COLUMNS ", entry_sha256 FROM entries WHERE id = ?1";
+constexpr char kImage[] = "SELECT image FROM images WHERE entry = ?1";
+constexpr char kDeleteEntry[] = "DELETE FROM entries WHERE id = ?1";
+constexpr char kDeleteImage[] = "DELETE FROM images WHERE entry = ?1";
+constexpr char kInsertEntry[] =
+    "INSERT INTO entries (" KILN_FACT_COLUMNS
+    ", entry_sha256) VALUES "
+    "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+// REPLACE: a row that nothing refers to may be left under this number by damage.
+constexpr char kInsertImage[] = "INSERT OR REPLACE INTO images (entry, image) VALUES (?1, ?2)";
+constexpr char kList[] =
+    "SELECT " KILN_FACT_COLUMNS
+    ", coalesce(length(image), 0), coalesce(hits, 0), coalesce(last_used_at, 0) "
+    "FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key) "
+    "WHERE (?1 IS NULL OR template_name = ?1) AND (?2 IS NULL OR target = ?2) "
+    "AND (?3 IS NULL OR substr(lower(hex(key)), 1, length(?3)) = ?3)";
+constexpr char kSums[] =
+    "SELECT count(*), coalesce(sum(image_bytes), 0), "
+    "(SELECT coalesce(sum(length(image)), 0) FROM images) FROM entries";
+
+bool read_digest(const Statement& row, int column, Digest& out) {
+  const std::string_view bytes = row.bytes(column);
+  if (bytes.size() != out.bytes.size()) return false;
+  std::copy(bytes.begin(), bytes.end(), out.bytes.begin());
+  return true;
+}
+
+bool read_text(const Statement& row, int column, std::string& out) {
+  const std::string_view bytes = row.bytes(column);
+  if (bytes.size() > kLongestFact) return false;
+  out = bytes;
+  return true;
+}
+
+bool read_int32(const Statement& row, int column, std::int32_t& out) {
+  const std::int64_t value = row.integer(column);
+  out = static_cast<std::int32_t>(value);
+  return out == value;
+}
+
+// false if a value cannot be one that insert_entry() wrote.
+bool read_facts(const Statement& row, EntryFacts& facts) {
+  Resources& resources = facts.resources;
+  facts.compile_us = row.integer(15);
+  facts.created_at = row.integer(16);
+  facts.image_bytes = row.integer(17);
+  return read_digest(row, 0, facts.key) && read_digest(row, 1, facts.request) &&
+         read_text(row, 2, facts.template_name) && read_text(row, 3, facts.spec) &&
+         read_text(row, 4, facts.target) && read_text(row, 5, facts.toolchain) &&
+         read_text(row, 6, facts.lowered_name) && read_text(row, 7, facts.layout) &&
+         read_int32(row, 8, resources.registers) && read_int32(row, 9, resources.shared_bytes) &&
+         read_int32(row, 10, resources.local_bytes) &&
+         read_int32(row, 11, resources.spill_store_bytes) &&
+         read_int32(row, 12, resources.spill_load_bytes) && read_text(row, 13, facts.key_fields) &&
+         read_text(row, 14, facts.log);
+}
+
+void bind_facts(Statement& statement, const EntryFacts& facts) {
+  const Resources& resources = facts.resources;
+  statement.bind(1, facts.key).bind(2, facts.request);
+  statement.bind(3, facts.template_name).bind(4, facts.spec).bind(5, facts.target);
+  statement.bind(6, facts.toolchain).bind(7, facts.lowered_name).bind(8, facts.layout);
+  statement.bind(9, std::int64_t{resources.registers});
+  statement.bind(10, std::int64_t{resources.shared_bytes});
+  statement.bind(11, std::int64_t{resources.local_bytes});
+  statement.bind(12, std::int64_t{resources.spill_store_bytes});
+  statement.bind(13, std::int64_t{resources.spill_load_bytes});
+  statement.bind(14, facts.key_fields).bind(15, facts.log);
+  statement.bind(16, facts.compile_us).bind(17, facts.created_at).bind(18, facts.image_bytes);
+}
+
+// A value beyond the connection's limit is damage of this row, not a failure.
+Result<bool> step_bounded(Statement& statement) {
+  auto has_row = statement.step();
+  if (!has_row.is_ok() && (has_row.status().native_code() & 0xFF) == SQLITE_TOOBIG) return false;
+  return has_row;
+}
+
+// nullopt if the entry is not what was stored under `digest`.
+Result<std::optional<Store::Found>> read_entry(Connection& connection,
+                                               std::int64_t id,
+                                               LookUp by,
+                                               const Digest& digest) {
+  using Found = std::optional<Store::Found>;
+  Store::Found found;
+  Digest expected;
+  {
+    KILN_TRY_ASSIGN(Statement row, connection.statement(kFacts));
+    KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id)));
+    if (!has_row || !read_facts(row, found.facts) || !read_digest(row, kFactColumns, expected)) {
+      return Found();
+    }
+  }
+  if ((by == LookUp::key ? found.facts.key : found.facts.request) != digest) return Found();
+  KILN_TRY_ASSIGN(Statement row, connection.statement(kImage));
+  KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id)));
+  if (!has_row) return Found();
+  const std::string_view stored = row.bytes(0);
+  if (entry_digest(found.facts, stored) != expected) return Found();
+  auto image = decompress_image(stored, found.facts.image_bytes);
+  if (!image.is_ok()) return Found();
+  found.image = std::move(*image);
+  return Found(std::move(found));
+}
+
+}  // namespace
+
+Result<std::optional<Store::Found>> find_entry(Connection& connection,
+                                               LookUp by,
+                                               const Digest& digest,
+                                               std::vector<std::int64_t>& damaged) {
+  KILN_TRY_ASSIGN(Statement ids,
+                  connection.statement(by == LookUp::key ? kIdsByKey : kIdsByRequest));
+  ids.bind(1, digest);
+  while (true) {
+    KILN_TRY_ASSIGN(const bool has_row, ids.step());
+    if (!has_row) return std::optional<Store::Found>();
+    const std::int64_t id = ids.integer(0);
+    KILN_TRY_ASSIGN(auto found, read_entry(connection, id, by, digest));
+    if (found) return found;
+    damaged.push_back(id);
+  }
+}
+
+Status delete_entry(Connection& connection, std::int64_t id) {
+  for (const char* sql : {kDeleteImage, kDeleteEntry}) {
+    KILN_TRY_ASSIGN(Statement statement, connection.statement(sql));
+    KILN_TRY(statement.bind(1, id).run());
+  }
+  return {};
+}
+
+Status insert_entry(Connection& connection,
+                    const EntryFacts& facts,
+                    const Digest& digest,
+                    std::string_view stored_image) {
+  std::optional<std::int64_t> replaced;
+  {
+    KILN_TRY_ASSIGN(Statement ids, connection.statement(kIdsByKey));
+    KILN_TRY_ASSIGN(const bool has_row, ids.bind(1, facts.key).step());
+    if (has_row) replaced = ids.integer(0);
+  }
+  if (replaced) KILN_TRY(delete_entry(connection, *replaced));
+  {
+    KILN_TRY_ASSIGN(Statement entry, connection.statement(kInsertEntry));
+    bind_facts(entry, facts);
+    KILN_TRY(entry.bind(kFactColumns + 1, digest).run());
+  }
+  KILN_TRY_ASSIGN(Statement image, connection.statement(kInsertImage));
+  return image.bind(1, connection.last_row()).bind_blob(2, stored_image).run();
+}
+
+Result<std::vector<EntryRow>> list_entries(Connection& connection, const EntryQuery& query) {
+  KILN_TRY_ASSIGN(Statement list, connection.statement(kList));
+  if (query.template_name) list.bind(1, *query.template_name);
+  if (query.target) list.bind(2, *query.target);
+  std::string prefix = query.key_prefix.value_or("");
+  std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char c) {
+    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (query.key_prefix) list.bind(3, prefix);
+  std::vector<EntryRow> rows;
+  while (true) {
+    KILN_TRY_ASSIGN(const bool has_row, list.step());
+    if (!has_row) return rows;
+    EntryRow row;
+    if (!read_facts(list, row.facts)) continue;
+    row.stored_bytes = list.integer(kFactColumns);
+    row.hits = list.integer(kFactColumns + 1);
+    row.last_used_at = std::max(list.integer(kFactColumns + 2), row.facts.created_at);
+    rows.push_back(std::move(row));
+  }
+}
+
+Status sum_entries(Connection& connection, Store::Summary& summary) {
+  KILN_TRY_ASSIGN(Statement sums, connection.statement(kSums));
+  KILN_TRY_ASSIGN(const bool has_row, sums.step());
+  if (!has_row) return {};
+  summary.entries = sums.integer(0);
+  summary.image_bytes = sums.integer(1);
+  summary.stored_bytes = sums.integer(2);
+  return {};
+}
+
+}  // namespace kiln

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Text for messages: what a user typed may hold anything and be of any length; a message is one
+// line of valid UTF-8.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+// `text` between double quotes. Quotes, backslashes, control and direction-changing characters and
+// bytes that are no UTF-8 are escaped; what is longer than about 80 characters is cut, and the full
+// length stated behind it.
+std::string in_quotes(std::string_view text);
+
+// The elements with `separator` between them.
+template <typename Range>
+std::string joined(const Range& range, std::string_view separator) {
+  std::string text;
+  bool is_first = true;
+  for (const auto& element : range) {
+    if (!is_first) text += separator;
+    text += element;
+    is_first = false;
+  }
+  return text;
+}
+
+}  // namespace kiln

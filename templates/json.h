@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Strict reading of JSON: nothing is taken for something else, no member is ignored, and nothing
+// throws. The failures are invalid_argument and say where. Knows nothing of what the members mean.
+
+#include "support/compute_capability.h"
+#include "support/status.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+// Refuses, beside syntax errors, a member given twice and nesting deeper than any of our formats.
+Result<nlohmann::json> parse_json(std::string_view text);
+
+// Each leaves `value` alone on failure.
+Status decode(const nlohmann::json& json, bool& value);
+Status decode(const nlohmann::json& json, std::int64_t& value);
+Status decode(const nlohmann::json& json, double& value);
+// One line of printable text.
+Status decode(const nlohmann::json& json, std::string& value);
+Status decode(const nlohmann::json& json, std::vector<std::string>& value);
+// "8.9"
+Status decode(const nlohmann::json& json, ComputeCapability& value);
+template <typename T>
+Status decode(const nlohmann::json& json, std::optional<T>& value) {
+  T present{};
+  KILN_TRY(decode(json, present));
+  value = present;
+  return {};
+}
+
+// The text of a string, integer, real or boolean, the last three in canonical form.
+Result<std::string> scalar_text(const nlohmann::json& json);
+
+// Reads an object's members one by one; finish() then refuses every member that was not asked for.
+// Borrows the JSON.
+class JsonObject {
+ public:
+  static Result<JsonObject> open(const nlohmann::json& json);
+
+  template <typename T>
+  Status required(const std::string& member, T& value) {
+    const nlohmann::json* json = find(member);
+    if (json == nullptr) return failure(Code::invalid_argument, "member \"{}\" is missing", member);
+    return decode(*json, value).with_context(member);
+  }
+  // Leaves `value` alone if there is no such member.
+  template <typename T>
+  Status optional(const std::string& member, T& value) {
+    const nlohmann::json* json = find(member);
+    return json == nullptr ? Status() : decode(*json, value).with_context(member);
+  }
+  // Null if absent. Counts as asked for.
+  const nlohmann::json* find(const std::string& member);
+  Status finish() const;
+
+ private:
+  explicit JsonObject(const nlohmann::json& json) : json_(&json) {}
+
+  const nlohmann::json* json_;
+  std::set<std::string> asked_;
+};
+
+// Calls `read(element)`, which returns a Status, for every element; failures name the index.
+template <typename Read>
+Status for_each_element(const nlohmann::json& json, Read read) {
+  if (!json.is_array()) return failure(Code::invalid_argument, "must be a list");
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    KILN_TRY(read(json[i]).with_context(fmt::format("[{}]", i)));
+  }
+  return {};
+}
+
+}  // namespace kiln

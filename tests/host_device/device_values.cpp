@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/host_device/device_values.h"
+
+#include "tests/host_device/device/execution.h"
+#include "tests/host_device/device/floats.h"
+
+#include <limits>
+#include <optional>
+
+namespace kiln::host {
+namespace {
+
+const DeviceValues* device_values = nullptr;  // NOLINT: what kernels call has no other way to it
+
+std::optional<float> find(const std::map<std::uint32_t, float>& known, float argument) {
+  const auto found = known.find(bits_of(argument));
+  if (found == known.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+// A double has more than twice the digits of a float, so its rounding does no harm but next to a
+// tie; and no reciprocal square root of a float lies that near to one.
+float correct_reciprocal_square_root(float value) {
+  if (value == 0.0F) {
+    return std::copysign(std::numeric_limits<float>::infinity(), value);
+  }
+  return canonical(static_cast<float>(1.0 / std::sqrt(static_cast<double>(value))));
+}
+
+void set_device_values(const DeviceValues* values) { device_values = values; }
+
+float reciprocal_square_root(float value) {
+  std::optional<float> known;
+  if (device_values != nullptr) known = find(device_values->reciprocal_square_root, value);
+  return known ? *known : correct_reciprocal_square_root(value);
+}
+
+float divide_full(float a, float b) {
+  std::optional<float> known;
+  if (device_values != nullptr && a == 1.0F) known = find(device_values->inverse_div_full, b);
+  return known ? *known : canonical(a / b);
+}
+
+}  // namespace kiln::host

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// kiln_golden [--compiler PROGRAM] FILE…
+// Runs the kernels of golden vectors on the CPU and compares every output bit by bit. One line an
+// output, then a summary. Exit: 0 all equal, 1 some differ, 2 a file cannot be used or a kernel
+// cannot be run.
+
+#include "tests/host_device/cpu_backend.h"
+#include "tests/host_device/golden_case.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace kiln {
+namespace {
+
+constexpr int kDiffers = 1;
+constexpr int kUnusable = 2;
+
+struct Totals {
+  int outputs = 0;
+  int differing = 0;
+};
+
+void report(const std::string& path,
+            const Comparison& comparison,
+            std::string_view note,
+            Totals& totals) {
+  fmt::print("{} {} mismatches {} of {}{}\n", path, comparison.name, comparison.mismatches,
+             comparison.count, note);
+  ++totals.outputs;
+  if (comparison.mismatches != 0) ++totals.differing;
+}
+
+Status check_file(const std::string& path,
+                  const Catalog& catalog,
+                  Backend& backend,
+                  Totals& totals) {
+  KILN_TRY_ASSIGN(const Safetensors file, read_safetensors(path));
+  KILN_TRY_ASSIGN(GoldenCase golden, make_golden_case(catalog, file));
+  for (const Comparison& comparison : golden.statistics) report(path, comparison, "", totals);
+  host::set_device_values(&golden.device_values);
+  const bool knows_inverse = !golden.device_values.inverse_div_full.empty();
+  for (const auto& output : golden.outputs) {
+    const Status status = backend.run(output->variant, output->arguments);
+    if (!status.is_ok()) {
+      host::set_device_values(nullptr);
+      return status.with_context(output->name);
+    }
+    const bool is_stand_in = output->uses_div_full && !knows_inverse;
+    report(path, output->compare(), is_stand_in ? " (div_full replayed as rcp_rn)" : "", totals);
+  }
+  host::set_device_values(nullptr);
+  return {};
+}
+
+int fail(const Status& status) {
+  fmt::print(stderr, "kiln_golden: {}\n{}", status.message(), status.detail());
+  return kUnusable;
+}
+
+int run(const std::string& compiler, const std::vector<std::string>& paths) {
+  const auto catalog = Catalog::open({});
+  if (!catalog.is_ok()) return fail(catalog.status());
+  const auto backend =
+      CpuBackend::create({.compiler = compiler});
+  if (!backend.is_ok()) return fail(backend.status());
+  Totals totals;
+  bool all_usable = true;
+  for (const std::string& path : paths) {
+    const Status status = check_file(path, *catalog, **backend, totals);
+    if (status.is_ok()) continue;
+    (void)fail(status.with_context(path));
+    all_usable = false;
+  }
+  fmt::print("{} files, {} outputs, {} with mismatches\n", paths.size(), totals.outputs,
+             totals.differing);
+  if (!all_usable) return kUnusable;
+  return totals.differing == 0 ? 0 : kDiffers;
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  CLI::App app("compare kernels with golden vectors, bit by bit");
+  std::string compiler = kiln::default_cpu_compiler();
+  std::vector<std::string> paths;
+  app.add_option("--compiler", compiler, "C++ compiler for the kernels")->capture_default_str();
+  app.add_option("FILE", paths, "golden vectors (safetensors)")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kiln::kUnusable;
+  }
+  return kiln::run(compiler, paths);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/environment.h"
+
+#include <doctest/doctest.h>
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace kiln {
+namespace {
+
+// Sets variables for one test; what was there before comes back.
+class Variables {
+ public:
+  void set(const std::string& name, const std::string& value) {
+    const char* old = ::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
+    saved_.try_emplace(name, old == nullptr ? "" : old, old != nullptr);
+    ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  Variables() = default;
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+  ~Variables() {
+    for (const auto& [name, value] : saved_) {
+      if (value.second) {
+        ::setenv(name.c_str(), value.first.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+      } else {
+        ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+      }
+    }
+  }
+
+ private:
+  std::map<std::string, std::pair<std::string, bool>> saved_;
+};
+
+}  // namespace
+
+TEST_SUITE("Environment") {
+  TEST_CASE("empty variables count as unset") {
+    Variables variables;
+    variables.set("KILN_CACHE_DIR", "");
+    variables.set("KILN_NVRTC", "");
+    variables.set("KILN_TOOLCHAIN", "");
+    const auto environment = Environment::read();
+    REQUIRE(environment.is_ok());
+    CHECK_FALSE(environment->cache_dir.has_value());
+    CHECK_FALSE(environment->nvrtc.has_value());
+    CHECK(environment->toolchain == ToolchainPolicy::any);
+  }
+
+  TEST_CASE("values are taken as they are, lists split at colons") {
+    Variables variables;
+    variables.set("KILN_CACHE_DIR", "/a dir");
+    variables.set("KILN_TEMPLATE_PATH", "/x::/y");
+    variables.set("KILN_TOOLCHAIN", "exact");
+    variables.set("KILN_LOG_LEVEL", "debug");
+    const auto environment = Environment::read();
+    REQUIRE(environment.is_ok());
+    CHECK(environment->cache_dir == "/a dir");
+    CHECK(environment->template_path == std::vector<std::string>{"/x", "/y"});
+    CHECK(environment->toolchain == ToolchainPolicy::exact);
+    CHECK(environment->log_level == LogLevel::debug);
+  }
+
+  TEST_CASE("a bad value is refused with the variable, the value and what is allowed") {
+    Variables variables;
+    variables.set("KILN_TOOLCHAIN", "same");
+    CHECK(Environment::read().status().message() ==
+          "KILN_TOOLCHAIN is \"same\"; allowed: any, exact");
+    variables.set("KILN_TOOLCHAIN", "any");
+    variables.set("KILN_LOG_LEVEL", "loud");
+    CHECK(Environment::read().status().message() ==
+          "KILN_LOG_LEVEL: log level \"loud\" is unknown; allowed: off, error, warning, info, "
+          "debug");
+  }
+
+  TEST_CASE("the entries tell what is set and what is default") {
+    Variables variables;
+    variables.set("KILN_CACHE_DIR", "/somewhere");
+    variables.set("KILN_NVRTC", "");
+    const auto entries = Environment::read()->entries();
+    const auto entry = [&](std::string_view name) {
+      return *std::find_if(entries.begin(), entries.end(),
+                           [&](const auto& candidate) { return candidate.name == name; });
+    };
+    CHECK(entry("KILN_CACHE_DIR").is_set);
+    CHECK(entry("KILN_CACHE_DIR").value == "/somewhere");
+    CHECK_FALSE(entry("KILN_NVRTC").is_set);
+    CHECK_FALSE(entry("KILN_TOOLCHAIN").is_set);
+    CHECK(entry("KILN_TOOLCHAIN").value == "any");
+  }
+}
+
+}  // namespace kiln

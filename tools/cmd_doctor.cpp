@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// kiln doctor: reports NVRTC, driver, devices, environment and cache.
+#include "jit/target.h"
+#include "runtime/build_info.h"
+#include "tools/doctor_report.h"
+#include "tools/json_output.h"
+#include "tools/table.h"
+
+namespace kiln {
+namespace {
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Json environment_json(const Session& session) {
+  Json list = Json::array();
+  for (const Environment::Entry& entry : session.environment.entries()) {
+    list.push_back({{"name", entry.name},
+                    {"value", entry.value},
+                    {"origin", entry.is_set ? "environment" : "default"}});
+  }
+  return list;
+}
+
+Json cache_json(const CacheReport& cache) {
+  return {{"directory", cache.directory ? Json(cache.directory->path) : Json(nullptr)},
+          {"origin", cache.directory ? Json(cache.directory->origin) : Json(nullptr)},
+          {"state", cache_state_name(cache.state)},
+          {"reason", cache.reason},
+          {"store", cache.store.path},
+          {"entries", cache.store.entries},
+          {"file_bytes", cache.store.file_bytes},
+          {"journal_mode", cache.store.journal_mode},
+          {"file_system_bytes", cache.file_system_bytes},
+          {"available_bytes", cache.available_bytes}};
+}
+
+Json missing_json(const Status& status) {
+  return {{"found", false}, {"reason", status.message()}, {"detail", status.detail()}};
+}
+
+Json nvrtc_json(const DoctorReport& report) {
+  if (!report.nvrtc.is_ok()) return missing_json(report.nvrtc.status());
+  const Nvrtc& nvrtc = **report.nvrtc;
+  return {{"found", true},
+          {"path", nvrtc.path()},
+          {"version", fmt::format("{}.{}", nvrtc.major(), nvrtc.minor())},
+          {"origin", report.nvrtc_origin},
+          {"toolchain", nvrtc.toolchain().text()},
+          {"architectures", nvrtc.supported_architectures()}};
+}
+
+Json driver_json(const DoctorReport& report) {
+  if (!report.driver_version.is_ok()) return missing_json(report.driver_version.status());
+  return {{"found", true}, {"version", version_text(*report.driver_version)}};
+}
+
+Json devices_json(const DoctorReport& report) {
+  Json list = Json::array();
+  if (!report.devices.is_ok()) return list;
+  for (const Device& device : *report.devices) {
+    list.push_back({{"ordinal", device.ordinal},
+                    {"name", device.name},
+                    {"compute_capability", device.capability.text()},
+                    {"default_target", default_target(device.capability).text()},
+                    {"sm_count", device.sm_count}});
+  }
+  return list;
+}
+
+Json templates_json(const DoctorReport& report) {
+  if (!report.template_count.is_ok()) {
+    return {{"count", 0}, {"reason", report.template_count.status().message()}};
+  }
+  return {{"count", *report.template_count}, {"reason", ""}};
+}
+
+Json report_json(const Session& session, const DoctorReport& report) {
+  return {{"schema", kJsonSchema},
+          {"build", build_info()},
+          {"environment", environment_json(session)},
+          {"cache", cache_json(report.cache)},
+          {"nvrtc", nvrtc_json(report)},
+          {"driver", driver_json(report)},
+          {"devices", devices_json(report)},
+          {"templates", templates_json(report)}};
+}
+
+void add_cache(const CacheReport& cache, FactList& facts) {
+  facts.add("cache directory", cache.directory ? fmt::format("{} (from {})", cache.directory->path,
+                                                             cache.directory->origin)
+                                               : "none");
+  const std::string why = cache.reason.empty() ? "" : fmt::format(" ({})", cache.reason);
+  facts.add("cache state", fmt::format("{}{}", cache_state_name(cache.state), why));
+  if (cache.store.exists) {
+    facts.add("store", fmt::format("{}, {} entries, {}, journal mode {}", cache.store.path,
+                                   cache.store.entries, bytes_text(cache.store.file_bytes),
+                                   cache.store.journal_mode));
+  }
+  if (cache.directory) {
+    facts.add("file system", fmt::format("{}, {} available", bytes_text(cache.file_system_bytes),
+                                         bytes_text(cache.available_bytes)));
+  }
+}
+
+std::string report_text(const Session& session, const DoctorReport& report) {
+  FactList facts;
+  facts.add("build", build_info());
+  add_cache(report.cache, facts);
+  if (report.nvrtc.is_ok()) {
+    const Nvrtc& nvrtc = **report.nvrtc;
+    facts.add("nvrtc", fmt::format("{}.{}, {} (from {})", nvrtc.major(), nvrtc.minor(),
+                                   nvrtc.path(), report.nvrtc_origin));
+    facts.add("toolchain", nvrtc.toolchain().text());
+  } else {
+    facts.add("nvrtc", fmt::format("missing: {}", report.nvrtc.status().message()));
+  }
+  facts.add("driver", report.driver_version.is_ok()
+                          ? version_text(*report.driver_version)
+                          : "missing: " + report.driver_version.status().message());
+  if (report.devices.is_ok()) {
+    for (const Device& device : *report.devices) {
+      facts.add(fmt::format("device {}", device.ordinal),
+                fmt::format("{}, compute capability {}, default target {}, {} SMs", device.name,
+                            device.capability.text(), default_target(device.capability).text(),
+                            device.sm_count));
+    }
+  } else if (report.driver_version.is_ok()) {
+    facts.add("devices", report.devices.status().message());
+  }
+  facts.add("templates", report.template_count.is_ok()
+                             ? std::to_string(*report.template_count)
+                             : "unreadable: " + report.template_count.status().message());
+  std::string text = facts.text();
+  if (!report.nvrtc.is_ok() && !report.nvrtc.status().detail().empty()) {
+    text += "\nnvrtc was looked for here:\n" + indented(report.nvrtc.status().detail());
+  }
+  Table environment({{"VARIABLE"}, {"ORIGIN"}, {"VALUE"}});
+  for (const Environment::Entry& entry : session.environment.entries()) {
+    environment.add_row(
+        {std::string(entry.name), entry.is_set ? "environment" : "default", entry.value});
+  }
+  return text + '\n' + environment.text();
+}
+
+Result<ExitCode> run(Session& session) {
+  const DoctorReport report = examine(session);
+  KILN_TRY(session.is_json ? write_json(session.console, report_json(session, report))
+                           : session.console.write_output(report_text(session, report)));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+RunCommand cmd_doctor(CLI::App& /*command*/) {
+  return run;
+}
+
+}  // namespace kiln

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// kiln ls: the entries of the cache.
+#include "jit/target.h"
+#include "support/text.h"
+#include "templates/parameter_value.h"
+#include "tools/command.h"
+#include "tools/entry_output.h"
+#include "tools/inspection.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace kiln {
+namespace {
+
+struct Options {
+  std::optional<std::string> template_name, target, key, limit;
+  std::string sort = "last_used_at";
+};
+
+struct Order {
+  std::string_view name;  // the JSON member
+  EntryOrder order;
+};
+constexpr std::array kOrders = {
+    Order{"last_used_at", EntryOrder::last_used},
+    Order{"created_at", EntryOrder::created},
+    Order{"image_bytes", EntryOrder::image_bytes},
+    Order{"compile_us", EntryOrder::compile_us},
+    Order{"hits", EntryOrder::hits},
+    Order{"registers", EntryOrder::registers},
+    Order{"spec", EntryOrder::spec},
+};
+
+std::string order_names() {
+  std::vector<std::string_view> names;
+  for (const Order& order : kOrders)
+    names.push_back(order.name);
+  return joined(names, ", ");
+}
+
+Result<EntryQuery> make_query(const Options& options) {
+  EntryQuery query;
+  query.template_name = options.template_name;
+  if (options.target) {
+    KILN_TRY_ASSIGN(const Target target, parse_target(*options.target));
+    query.target = target.text();
+  }
+  if (options.key) {
+    KILN_TRY_ASSIGN(query.key_prefix, parse_key_prefix(*options.key));
+  }
+  const auto* order = std::find_if(kOrders.begin(), kOrders.end(),
+                                   [&](const Order& o) { return o.name == options.sort; });
+  if (order == kOrders.end()) {
+    return failure(Code::invalid_argument, "--sort is {}; allowed: {}", quoted(options.sort),
+                   order_names());
+  }
+  query.order = order->order;
+  if (options.limit) {
+    query.limit = parse_integer(*options.limit);
+    if (!query.limit || *query.limit < 1) {
+      return failure(Code::invalid_argument, "--limit is {}; allowed: 1 or more",
+                     quoted(*options.limit));
+    }
+  }
+  return query;
+}
+
+Result<ExitCode> run(Session& session, const Options& options) {
+  KILN_TRY_ASSIGN(const EntryQuery query, make_query(options));
+  KILN_TRY_ASSIGN(const auto store, inspect_store(session));
+  std::vector<EntryRow> rows;
+  if (store != nullptr) {
+    KILN_TRY_ASSIGN(rows, store->list(query));
+  }
+  if (session.is_json) {
+    Json entries = Json::array();
+    for (const EntryRow& row : rows)
+      entries.push_back(entry_json(row));
+    KILN_TRY(write_json(session.console, {{"schema", kJsonSchema}, {"entries", entries}}));
+    return ExitCode::done;
+  }
+  KILN_TRY(session.console.write_output(entry_table(rows).text()));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+RunCommand cmd_ls(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--template", options->template_name, "only entries of this template")
+      ->type_name("NAME");
+  command.add_option("--target", options->target, "only entries for this target, e.g. sm_90a")
+      ->type_name("TARGET");
+  command.add_option("--key", options->key, "only entries whose key starts with these digits")
+      ->type_name("PREFIX");
+  command
+      .add_option("--sort", options->sort,
+                  "order: " + order_names() + "; numbers and times: largest first")
+      ->type_name("FIELD")
+      ->capture_default_str();
+  command.add_option("--limit", options->limit, "print at most so many entries")->type_name("N");
+  return [options](Session& session) { return run(session, *options); };
+}
+
+}  // namespace kiln

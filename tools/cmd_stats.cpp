@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// kiln stats: lifetime counters of the cache, and what it holds.
+#include "tools/command.h"
+#include "tools/inspection.h"
+#include "tools/json_output.h"
+#include "tools/table.h"
+
+namespace kiln {
+namespace {
+
+constexpr Counter kCounters[] = {Counter::memory_hits,      Counter::disk_hits,
+                                 Counter::misses,           Counter::compiles,
+                                 Counter::compile_failures, Counter::recovered};
+
+Json stats_json(const Counters& counters, const Store::Summary& summary) {
+  Json json = {{"schema", kJsonSchema}};
+  for (const Counter counter : kCounters) {
+    const auto found = counters.find(counter);
+    json[std::string(counter_name(counter))] = found == counters.end() ? 0 : found->second;
+  }
+  json["store"] = {{"path", summary.path},
+                   {"exists", summary.exists},
+                   {"entries", summary.entries},
+                   {"image_bytes", summary.image_bytes},
+                   {"stored_bytes", summary.stored_bytes},
+                   {"file_bytes", summary.file_bytes}};
+  return json;
+}
+
+std::string stats_text(const Counters& counters, const Store::Summary& summary) {
+  FactList facts;
+  for (const Counter counter : kCounters) {
+    const auto found = counters.find(counter);
+    facts.add(std::string(counter_name(counter)),
+              std::to_string(found == counters.end() ? 0 : found->second));
+  }
+  facts.add("store", summary.exists ? summary.path : summary.path + " (absent)");
+  facts.add("entries", std::to_string(summary.entries));
+  facts.add("images", fmt::format("{}, stored in {}", bytes_text(summary.image_bytes),
+                                  bytes_text(summary.stored_bytes)));
+  facts.add("file", bytes_text(summary.file_bytes));
+  return facts.text();
+}
+
+Result<ExitCode> run(Session& session) {
+  KILN_TRY_ASSIGN(const auto store, inspect_store(session));
+  Counters counters;
+  Store::Summary summary;
+  if (store != nullptr) {
+    KILN_TRY_ASSIGN(counters, store->counters());
+    KILN_TRY_ASSIGN(summary, store->summary());
+  }
+  if (session.is_json) {
+    KILN_TRY(write_json(session.console, stats_json(counters, summary)));
+    return ExitCode::done;
+  }
+  KILN_TRY(session.console.write_output(stats_text(counters, summary)));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+RunCommand cmd_stats(CLI::App& /*command*/) {
+  return run;
+}
+
+}  // namespace kiln

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inspection.h"
+
+#include "support/text.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+Result<CacheDirectory> cache_directory(const Session& session) {
+  if (session.cache_dir) return CacheDirectory{*session.cache_dir, "--cache-dir"};
+  return choose_cache_directory(session.environment);
+}
+
+Result<std::unique_ptr<Store>> inspect_store(const Session& session) {
+  const Result<CacheDirectory> directory = cache_directory(session);
+  if (directory.is_ok()) return Store::open(directory->path, StoreMode::inspect);
+  if (directory.status().code() != Code::unavailable) return directory.status();
+  session.console.write_log(LogLevel::warning, directory.status().message());
+  return std::unique_ptr<Store>();
+}
+
+bool is_key_prefix(std::string_view text) {
+  return !text.empty() && text.size() <= 2 * Digest::kBytes &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
+Result<std::string> parse_key_prefix(std::string_view text) {
+  if (!is_key_prefix(text)) {
+    return failure(Code::invalid_argument, "key prefix is {}; allowed: 1 to {} hexadecimal digits",
+                   quoted(text), 2 * Digest::kBytes);
+  }
+  std::string prefix(text);
+  std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char c) {
+    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return prefix;
+}
+
+}  // namespace kiln

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Looking at the cache without changing or creating it.
+
+#include "cache/directory.h"
+#include "cache/store.h"
+#include "tools/command.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+// --cache-dir, else as the environment says. Touches nothing.
+Result<CacheDirectory> cache_directory(const Session& session);
+
+// The store, empty if there is none; null, with a warning printed, if nothing says where it would
+// be.
+Result<std::unique_ptr<Store>> inspect_store(const Session& session);
+
+bool is_key_prefix(std::string_view text);  // 1 to 64 hexadecimal digits
+// In lower case. invalid_argument.
+Result<std::string> parse_key_prefix(std::string_view text);
+
+}  // namespace kiln
