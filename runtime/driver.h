@@ -38,7 +38,12 @@ namespace kiln {
   X(cuThreadExchangeStreamCaptureMode, 10010)
 
 // A missing one disables what needs it, not the library.
-#define KILN_OPTIONAL_DRIVER_FUNCTIONS(X) X(cuFuncLoad, 12040)
+#define KILN_OPTIONAL_DRIVER_FUNCTIONS(X) \
+  X(cuFuncLoad, 12040)                    \
+  X(cuMemAlloc, 3020)                     \
+  X(cuMemFree, 3020)                      \
+  X(cuMemcpyHtoD, 3020)                   \
+  X(cuMemcpyDtoH, 3020)
 
 struct DriverApi {
 #define KILN_DECLARE_FUNCTION(name, since) decltype(&::name) name = nullptr;

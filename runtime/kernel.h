@@ -17,7 +17,7 @@ namespace kiln {
 
 struct KernelRequest {
   std::string spec;
-  std::optional<std::string> target;  // nullopt: that of `device`
+  std::optional<std::string> target = {};  // nullopt: that of `device`
   int device = 0;
   AcquireLimit limit = AcquireLimit::compile;
 };
