@@ -23,7 +23,7 @@ Status Database::run(Intent intent, const Operation& operation) {
       if (status.is_ok()) return {};
     }
     if (connection_ == nullptr) return status;
-    if (may_reopen && status.origin() == Origin::sqlite && !is_current()) {
+    if (may_reopen && is_usable_ && status.origin() == Origin::sqlite && !is_current()) {
       // What was seen belongs to files that others have replaced.
       may_reopen = false;
       intent = Intent::write;
@@ -51,6 +51,7 @@ bool Database::is_current() const {
 
 Status Database::refresh(Intent intent) {
   const auto now = std::chrono::steady_clock::now();
+  if (!is_usable_) connection_.reset();
   if (connection_ != nullptr &&
       (intent == Intent::write || now - checked_at_ >= std::chrono::seconds(1))) {
     checked_at_ = now;
@@ -104,12 +105,22 @@ Status Database::open_read_only() {
 }
 
 Status Database::use(Connection::Access access) {
+  is_usable_ = false;
   is_prepared_for_writing_ = false;
   KILN_TRY_ASSIGN(connection_, Connection::open(files_.database, access));
   KILN_TRY(check_identity(*connection_));
   // The first read opens log and index, whose identities are needed later.
-  KILN_TRY(connection_->execute("SELECT 1 FROM sqlite_schema LIMIT 1"));
+  Status read = connection_->execute("SELECT 1 FROM sqlite_schema LIMIT 1");
+  // What SQLite calls an error in the statement is a schema that it cannot read.
+  if (read.native_code() == SQLITE_ERROR) read = read.with_code(Code::corrupt);
+  KILN_TRY(read);
   companions_ = companion_files(files_);
+  // Somebody else has changed the mode: nothing is lost yet, but a power cut could do more harm.
+  if (access == Connection::Access::read_write && companions_.log_inode == 0) {
+    KILN_TRY(connection_->execute("PRAGMA journal_mode = WAL"));
+    companions_ = companion_files(files_);
+  }
+  is_usable_ = true;
   return {};
 }
 

@@ -34,7 +34,7 @@ class Database {
   Status transact(const Operation& operation);
 
   const StoreFiles& files() const { return files_; }
-  bool is_open() const { return connection_ != nullptr; }
+  bool is_open() const { return connection_ != nullptr && is_usable_; }
   std::int64_t quarantined() const { return quarantined_; }
 
   // In a forked child: closes the parent's connection without touching the files.
@@ -56,6 +56,7 @@ class Database {
   std::unique_ptr<Connection> connection_;
   CompanionFiles companions_;
   std::chrono::steady_clock::time_point checked_at_;
+  bool is_usable_ = false;  // false: open only to know which file it is
   bool is_prepared_for_writing_ = false;
   std::int64_t quarantined_ = 0;
 };

@@ -89,8 +89,9 @@ Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool*
   if (found) {
     usage.note_hit(found->facts.key, unix_time());
   }
-  if (!damaged.empty() || database.quarantined() > quarantined) {
-    usage.count(Counter::recovered, 1);
+  const std::int64_t lost = std::ssize(damaged) + database.quarantined() - quarantined;
+  if (lost > 0) {
+    usage.count(Counter::recovered, lost);
     if (recovered != nullptr) *recovered = !found;
   }
   flush_if_due();

@@ -38,11 +38,11 @@ struct EntryRow {
 enum class EntryOrder { last_used, created, image_bytes, compile_us, hits, registers, spec };
 
 struct EntryQuery {
-  std::optional<std::string> template_name;
-  std::optional<std::string> target;
-  std::optional<std::string> key_prefix;     // hexadecimal
-  EntryOrder order = EntryOrder::last_used;  // numbers and times: largest first; spec: ascending
-  std::optional<std::int64_t> limit;
+  std::optional<std::string> template_name = {};
+  std::optional<std::string> target = {};
+  std::optional<std::string> key_prefix = {};  // hexadecimal
+  EntryOrder order = EntryOrder::last_used;    // numbers and times: largest first; spec: ascending
+  std::optional<std::int64_t> limit = {};
 };
 
 // Lifetime counters, kept in the database.

@@ -165,6 +165,8 @@ Status check_identity(Connection& connection) {
     return std::int64_t{static_cast<std::int32_t>(value)};
   };
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  // SQLite takes a file of a newer format for one that can only be read.
+  if (header[18] > 2 || header[19] > 2) return failure(Code::corrupt, "its format is unknown");
   if (is_readable && std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0 &&
       big_endian(68) == kApplicationId && big_endian(60) == kStoreSchema) {
     return {};

@@ -6,6 +6,7 @@
 #include "jit/nvrtc_status.h"
 #include "jit/options.h"
 #include "support/log.h"
+#include "support/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,7 +119,7 @@ Status Compilation::create() {
   }
   result = api_.nvrtcAddNameExpression(program_.get(), request_.name_expression.c_str());
   if (result != NVRTC_SUCCESS) {
-    return fail(result, fmt::format("name expression \"{}\": {}", request_.name_expression,
+    return fail(result, fmt::format("name expression {}: {}", in_quotes(request_.name_expression),
                                     api_.nvrtcGetErrorString(result)));
   }
   return {};
@@ -154,8 +155,9 @@ Result<std::string> Compilation::lowered_name() const {
   const nvrtcResult result =
       api_.nvrtcGetLoweredName(program_.get(), request_.name_expression.c_str(), &name);
   if (result != NVRTC_SUCCESS || name == nullptr) {
-    return fail(result == NVRTC_SUCCESS ? NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID : result,
-                fmt::format("name expression \"{}\" names no kernel", request_.name_expression));
+    return fail(
+        result == NVRTC_SUCCESS ? NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID : result,
+        fmt::format("name expression {} names no kernel", in_quotes(request_.name_expression)));
   }
   return std::string(name);
 }
@@ -178,7 +180,7 @@ Result<std::string> Compilation::image() const {
 Result<Artifact> Compilation::artifact(std::string lowered_name, std::string image) const {
   auto facts = read_cubin(image, lowered_name);
   if (!facts.is_ok()) {
-    return fail(fmt::format("name expression \"{}\": {}", request_.name_expression,
+    return fail(fmt::format("name expression {}: {}", in_quotes(request_.name_expression),
                             facts.status().message()));
   }
   if (facts->capability != request_.target.capability) {
@@ -225,7 +227,7 @@ bool has_nul(std::string_view text) {
 Status check_text(const SourceText& source) {
   if (source.name.empty()) return failure(Code::invalid_argument, "a source has no name");
   if (!has_nul(source.name) && !has_nul(source.text)) return {};
-  return failure(Code::invalid_argument, "source \"{}\" has a NUL byte", source.name.c_str());
+  return failure(Code::invalid_argument, "source {} has a NUL byte", in_quotes(source.name));
 }
 
 Status check(const Nvrtc& nvrtc, const CompileRequest& request) {
@@ -234,8 +236,8 @@ Status check(const Nvrtc& nvrtc, const CompileRequest& request) {
   for (const SourceText& include : request.sources->includes)
     KILN_TRY(check_text(include));
   if (request.name_expression.empty() || has_nul(request.name_expression)) {
-    return failure(Code::invalid_argument, "name expression \"{}\" is empty or has a NUL byte",
-                   request.name_expression.c_str());
+    return failure(Code::invalid_argument, "name expression {} is empty or has a NUL byte",
+                   in_quotes(request.name_expression));
   }
   const std::vector<Target> targets = nvrtc.targets();
   if (std::find(targets.begin(), targets.end(), request.target) == targets.end()) {

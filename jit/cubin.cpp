@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/cubin.h"
 
+#include "support/text.h"
+
 #include <elf.h>
 
 #include <algorithm>
@@ -101,7 +103,7 @@ class Cubin {
     std::vector<Attribute> attributes;
     const Elf64_Shdr* section = find(section_name);
     if (section == nullptr || section->sh_type != kSectionCudaInfo) {
-      return failure(Code::corrupt, "cubin has no section \"{}\"", section_name);
+      return failure(Code::corrupt, "cubin has no section {}", in_quotes(section_name));
     }
     std::string_view data = contents(*section);
     while (!data.empty()) {
@@ -233,7 +235,7 @@ Status read_symbol_facts(const Cubin& cubin, std::uint32_t symbol, CubinFacts& f
 Result<CubinFacts> read_cubin(std::string_view image, std::string_view kernel) {
   KILN_TRY_ASSIGN(const Cubin cubin, Cubin::open(image));
   const auto symbol = cubin.find_kernel(kernel);
-  if (!symbol) return failure(Code::corrupt, "cubin has no kernel \"{}\"", kernel);
+  if (!symbol) return failure(Code::corrupt, "cubin has no kernel {}", in_quotes(kernel));
   CubinFacts facts;
   facts.capability = cubin.capability();
   KILN_TRY_ASSIGN(facts.layout, read_layout(cubin, kernel));

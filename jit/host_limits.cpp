@@ -69,7 +69,7 @@ std::vector<std::string> group_directories(const HostFiles& files, std::string_v
       root = join_path(files.cgroup, controller);
     }
     std::string_view path = line.substr(second + 1);
-    while (path.size() > 1) {
+    while (path.size() > 1 && path.front() == '/') {
       directories.push_back(root + std::string(path));
       path = path.substr(0, path.rfind('/'));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/key.h"
 
+#include "support/text.h"
+
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -126,8 +128,8 @@ Result<KeyFields> read_fields(const Json& object) {
   for (const auto& [name, hex] : sources) {
     const auto digest = Digest::from_hex(hex);
     if (!digest.is_ok() || digest->hex() != hex) {
-      return failure(Code::corrupt, "key fields: digest \"{}\" of source \"{}\" is damaged", hex,
-                     name);
+      return failure(Code::corrupt, "key fields: digest {} of source {} is damaged", in_quotes(hex),
+                     in_quotes(name));
     }
     fields.sources.emplace_back(name, *digest);
   }

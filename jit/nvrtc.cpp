@@ -3,6 +3,7 @@
 
 #include "jit/nvrtc_search.h"
 #include "jit/nvrtc_status.h"
+#include "support/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -111,9 +112,9 @@ Result<Loaded> Nvrtc::load(const NvrtcLocation& location) {
     }
     const std::string& tried = attempts.text();
     return Status({.code = Code::unavailable,
-                   .message = fmt::format("the given NVRTC \"{}\" cannot be used: {}; correct the "
+                   .message = fmt::format("the given NVRTC {} cannot be used: {}; correct the "
                                           "path, or leave it out to have NVRTC searched",
-                                          given, tried.substr(0, tried.find('\n'))),
+                                          in_quotes(given), tried.substr(0, tried.find('\n'))),
                    .detail = tried});
   }
 

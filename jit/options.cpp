@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/options.h"
 
+#include "support/text.h"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -50,8 +52,8 @@ Status check_options(std::span<const std::string> options, const Target& target)
       ++architectures;
     } else if (std::none_of(kOptions.begin(), kOptions.end(),
                             [&](const Option& option) { return option.text == text; })) {
-      return failure(Code::invalid_argument, "compiler option \"{}\" is not allowed for {}", text,
-                     target.text());
+      return failure(Code::invalid_argument, "compiler option {} is not allowed for {}",
+                     in_quotes(text), target.text());
     }
   }
   if (architectures == 1) return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/target.h"
 
+#include "support/text.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -97,8 +99,8 @@ Result<Target> parse_target(std::string_view text) {
   constexpr std::string_view kPrefix = "sm_";
   if (text.starts_with("compute_")) {
     return failure(Code::invalid_argument,
-                   "target \"{}\" is a virtual architecture; allowed: {}, or a compute capability",
-                   text, known_targets());
+                   "target {} is a virtual architecture; allowed: {}, or a compute capability",
+                   in_quotes(text), known_targets());
   }
   if (!text.starts_with(kPrefix)) {
     if (const auto capability = parse_capability(text, true)) return default_target(*capability);
@@ -112,13 +114,13 @@ Result<Target> parse_target(std::string_view text) {
     if (const auto capability = parse_capability(rest, false)) {
       if (has_suffix(*capability, suffix)) return Target{*capability, suffix};
       return failure(Code::invalid_argument,
-                     "target \"{}\": compute capability {} has no \"{}\" variant; allowed: {}",
-                     text, capability->text(), suffix, known_targets());
+                     "target {}: compute capability {} has no \"{}\" variant; allowed: {}",
+                     in_quotes(text), capability->text(), suffix, known_targets());
     }
   }
   return failure(Code::invalid_argument,
-                 "target \"{}\" is unknown; allowed: {}, or a compute capability such as 9.0", text,
-                 known_targets());
+                 "target {} is unknown; allowed: {}, or a compute capability such as 9.0",
+                 in_quotes(text), known_targets());
 }
 
 int architecture_number(ComputeCapability capability) {

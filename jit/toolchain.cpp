@@ -3,6 +3,7 @@
 
 #include "jit/shared_library.h"
 #include "support/files.h"
+#include "support/text.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -89,7 +90,7 @@ std::string Toolchain::text() const {
 
 Result<Toolchain> parse_toolchain(std::string_view text) {
   const auto damaged = [text] {
-    return failure(Code::invalid_argument, "toolchain \"{}\" is malformed", text);
+    return failure(Code::invalid_argument, "toolchain {} is malformed", in_quotes(text));
   };
   constexpr std::string_view kPrefix = "nvrtc-";
   if (!text.starts_with(kPrefix)) return damaged();

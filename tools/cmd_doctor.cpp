@@ -2,6 +2,7 @@
 // kiln doctor: reports NVRTC, driver, devices, environment and cache.
 #include "jit/target.h"
 #include "runtime/build_info.h"
+#include "tools/command.h"
 #include "tools/doctor_report.h"
 #include "tools/json_output.h"
 #include "tools/table.h"

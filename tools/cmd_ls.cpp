@@ -53,7 +53,7 @@ Result<EntryQuery> make_query(const Options& options) {
   const auto* order = std::find_if(kOrders.begin(), kOrders.end(),
                                    [&](const Order& o) { return o.name == options.sort; });
   if (order == kOrders.end()) {
-    return failure(Code::invalid_argument, "--sort is {}; allowed: {}", quoted(options.sort),
+    return failure(Code::invalid_argument, "--sort is {}; allowed: {}", in_quotes(options.sort),
                    order_names());
   }
   query.order = order->order;
@@ -61,7 +61,7 @@ Result<EntryQuery> make_query(const Options& options) {
     query.limit = parse_integer(*options.limit);
     if (!query.limit || *query.limit < 1) {
       return failure(Code::invalid_argument, "--limit is {}; allowed: 1 or more",
-                     quoted(*options.limit));
+                     in_quotes(*options.limit));
     }
   }
   return query;

@@ -28,7 +28,8 @@ struct Options {
 Result<std::vector<EntryRow>> find_entries(const Session& session,
                                            const Options& options,
                                            const Result<Catalog>& catalog) {
-  EntryQuery query{.order = EntryOrder::created};
+  EntryQuery query;
+  query.order = EntryOrder::created;
   if (options.target) {
     KILN_TRY_ASSIGN(const Target target, parse_target(*options.target));
     query.target = target.text();
@@ -56,7 +57,7 @@ Result<EntryRow> find_entry(const Session& session,
                             const Result<Catalog>& catalog) {
   KILN_TRY_ASSIGN(std::vector<EntryRow> rows, find_entries(session, options, catalog));
   const std::string wanted =
-      quoted(options.entry) + (options.target ? " for " + *options.target : std::string());
+      in_quotes(options.entry) + (options.target ? " for " + *options.target : std::string());
   if (rows.empty()) return failure(Code::not_found, "the cache has no entry for {}", wanted);
   if (rows.size() == 1) return std::move(rows.front());
   std::string candidates;

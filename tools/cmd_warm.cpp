@@ -24,7 +24,8 @@ Result<int> parse_jobs(const std::optional<std::string>& text) {
   if (!text) return 0;
   const auto jobs = parse_integer(*text);
   if (!jobs || *jobs < 1 || *jobs > kMost) {
-    return failure(Code::invalid_argument, "--jobs is {}; allowed: 1 to {}", quoted(*text), kMost);
+    return failure(Code::invalid_argument, "--jobs is {}; allowed: 1 to {}", in_quotes(*text),
+                   kMost);
   }
   return static_cast<int>(*jobs);
 }

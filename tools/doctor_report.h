@@ -8,7 +8,7 @@
 #include "cache/store.h"
 #include "jit/nvrtc.h"
 #include "runtime/device.h"
-#include "tools/command.h"
+#include "tools/session.h"
 
 #include <cstdint>
 #include <memory>

@@ -28,7 +28,7 @@ bool is_key_prefix(std::string_view text) {
 Result<std::string> parse_key_prefix(std::string_view text) {
   if (!is_key_prefix(text)) {
     return failure(Code::invalid_argument, "key prefix is {}; allowed: 1 to {} hexadecimal digits",
-                   quoted(text), 2 * Digest::kBytes);
+                   in_quotes(text), 2 * Digest::kBytes);
   }
   std::string prefix(text);
   std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char c) {

@@ -5,7 +5,7 @@
 
 #include "cache/directory.h"
 #include "cache/store.h"
-#include "tools/command.h"
+#include "tools/session.h"
 
 #include <memory>
 #include <string>

@@ -78,14 +78,14 @@ std::optional<ExitCode> refuse_extras(Console& console, const CLI::App& app) {
   const std::string_view kind = is_option                     ? "option"
                                 : app.get_parent() == nullptr ? "command"
                                                               : "argument";
-  return refuse(console, app, fmt::format("unknown {} {}", kind, quoted(extra)));
+  return refuse(console, app, fmt::format("unknown {} {}", kind, in_quotes(extra)));
 }
 
 Result<Session> open_session(const Program& program, Console& console) {
   KILN_TRY_ASSIGN(Environment environment, Environment::read());
   if (program.cache_dir && !program.cache_dir->starts_with('/')) {
     return failure(Code::invalid_argument, "--cache-dir is {}; allowed: an absolute path",
-                   quoted(*program.cache_dir));
+                   in_quotes(*program.cache_dir));
   }
   set_log_sink(
       [&console](LogLevel level, std::string_view message) { console.write_log(level, message); },
@@ -129,8 +129,7 @@ ExitCode parse_and_run(int argc, char** argv, Console& console) {
   try {
     program.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    find_parsed();
-    return print(parsed->help());
+    return print(program.app.help());
   } catch (const CLI::CallForVersion& version) {
     return print(std::string(version.what()) + '\n');
   } catch (const CLI::ParseError& error) {

@@ -18,7 +18,7 @@ Status add_spec(const Catalog& catalog, const std::string& text, Variants& varia
   KILN_TRY_ASSIGN(const Spec spec, parse_spec(text));
   KILN_TRY_ASSIGN(auto source, catalog.find(spec.template_name));
   auto variant = Variant::make(std::move(source), spec.parameters);
-  if (!variant.is_ok()) return variant.status().with_context(quoted(text));
+  if (!variant.is_ok()) return variant.status().with_context(in_quotes(text));
   variants.try_emplace(variant->spec(), *variant);
   return {};
 }
@@ -31,7 +31,7 @@ Result<Variants> read_variants(const WarmRequest& request, const Catalog& catalo
   for (const std::string& name : request.models) {
     KILN_TRY_ASSIGN(const Model model, find_model(name));
     for (const ModelVariant& variant : model.variants) {
-      KILN_TRY(add_spec(catalog, variant.spec, variants).with_context("model " + quoted(name)));
+      KILN_TRY(add_spec(catalog, variant.spec, variants).with_context("model " + in_quotes(name)));
     }
   }
   if (variants.empty()) {
@@ -71,7 +71,7 @@ Result<Shard> parse_shard(std::string_view text) {
     if (index && count && *index >= 1 && *index <= *count) return Shard{*index, *count};
   }
   return failure(Code::invalid_argument, "--shard is {}; allowed: i/n with i from 1 to n",
-                 quoted(text));
+                 in_quotes(text));
 }
 
 Result<std::vector<WarmPair>> plan_warm(const WarmRequest& request,

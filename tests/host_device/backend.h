@@ -18,9 +18,9 @@ namespace kiln {
 struct KernelArguments {
   // Memory of the caller's. A backend with memory of its own copies it there, keeping the address
   // modulo 256, and back.
-  std::vector<std::pair<std::string, std::span<std::byte>>> pointers;
-  IntegerArguments integers;
-  std::vector<std::pair<std::string, float>> reals;
+  std::vector<std::pair<std::string, std::span<std::byte>>> pointers = {};
+  IntegerArguments integers = {};
+  std::vector<std::pair<std::string, float>> reals = {};
 };
 
 class Backend {

@@ -30,10 +30,18 @@ std::string manifest_signature(const Manifest& manifest) {
   std::string text;
   for (const KernelArgument& argument : manifest.arguments) {
     switch (argument.kind) {
-      case ArgumentKind::pointer: text += 'p'; break;
-      case ArgumentKind::int32: text += 'i'; break;
-      case ArgumentKind::int64: text += 'l'; break;
-      case ArgumentKind::float32: text += 'f'; break;
+      case ArgumentKind::pointer:
+        text += 'p';
+        break;
+      case ArgumentKind::int32:
+        text += 'i';
+        break;
+      case ArgumentKind::int64:
+        text += 'l';
+        break;
+      case ArgumentKind::float32:
+        text += 'f';
+        break;
     }
   }
   return text;
@@ -127,7 +135,9 @@ host::Index index_of(const std::int64_t (&extent)[3]) {
 
 }  // namespace
 
-std::string default_cpu_compiler() { return KILN_CPU_COMPILER; }
+std::string default_cpu_compiler() {
+  return KILN_CPU_COMPILER;
+}
 
 std::vector<std::string> default_cpu_flags() {
   const std::string sanitizers = KILN_CPU_SANITIZERS;
@@ -135,14 +145,17 @@ std::vector<std::string> default_cpu_flags() {
   return {"-fsanitize=" + sanitizers, "-fno-sanitize-recover=all"};
 }
 
-void LibraryTraits::close(Handle library) noexcept { (void)dlclose(library); }
+void LibraryTraits::close(Handle library) noexcept {
+  (void)dlclose(library);
+}
 
 CpuBackend::CpuBackend(CpuBackendOptions options, std::string directory)
     : options_(std::move(options)), directory_(std::move(directory)) {}
 
 Result<std::unique_ptr<CpuBackend>> CpuBackend::create(CpuBackendOptions options) {
   std::error_code error;
-  std::string directory = (std::filesystem::temp_directory_path(error) / "kiln-cpu-XXXXXX").string();
+  std::string directory =
+      (std::filesystem::temp_directory_path(error) / "kiln-cpu-XXXXXX").string();
   if (error) return system_failure(Code::io, error.value(), "temporary directory");
   if (mkdtemp(directory.data()) == nullptr) return system_failure(Code::io, errno, directory);
   return std::unique_ptr<CpuBackend>(new CpuBackend(std::move(options), std::move(directory)));
@@ -157,13 +170,14 @@ Result<CpuBackend::Compiled> CpuBackend::build(const Variant& variant,
                                                const std::string& directory) const {
   Compiled compiled;
   KILN_TRY_ASSIGN(compiled.specialization, specialize(variant, kCapability));
-  KILN_TRY_ASSIGN(const std::string path,
-                  build_cpu_library(variant.source().sources,
-                                    compiled.specialization.name_expression, options_.compiler,
-                                    options_.flags, directory));
+  KILN_TRY_ASSIGN(
+      const std::string path,
+      build_cpu_library(variant.source().sources, compiled.specialization.name_expression,
+                        options_.compiler, options_.flags, directory));
   compiled.library.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!compiled.library) return loader_failure();
-  compiled.kernel = reinterpret_cast<void (*)(void**)>(dlsym(compiled.library.get(), "kiln_kernel"));
+  compiled.kernel =
+      reinterpret_cast<void (*)(void**)>(dlsym(compiled.library.get(), "kiln_kernel"));
   const auto signature =
       reinterpret_cast<const char* (*)()>(dlsym(compiled.library.get(), "kiln_signature"));
   if (compiled.kernel == nullptr || signature == nullptr) return loader_failure();
@@ -191,16 +205,18 @@ Status CpuBackend::run(const Variant& variant, const KernelArguments& arguments)
   const Specialization& specialization = compiled->specialization;
   KILN_TRY_ASSIGN(std::vector<Value> values,
                   make_values(variant.manifest(), specialization, arguments));
-  KILN_TRY_ASSIGN(const LaunchShape shape, launch_shape(variant, specialization, arguments.integers,
-                                                        options_.sm_count));
+  KILN_TRY_ASSIGN(const LaunchShape shape,
+                  launch_shape(variant, specialization, arguments.integers, options_.sm_count));
   std::vector<void*> pointers;
   pointers.reserve(values.size());
-  for (Value& value : values) pointers.push_back(&value);
+  for (Value& value : values)
+    pointers.push_back(&value);
 
   const host::Grid grid = {.blocks = index_of(shape.grid),
                            .threads = {static_cast<unsigned>(shape.block), 1, 1},
                            .order = order_};
-  return host::run_grid(grid, [&] { compiled->kernel(pointers.data()); }).with_context(variant.spec());
+  return host::run_grid(grid, [&] { compiled->kernel(pointers.data()); })
+      .with_context(variant.spec());
 }
 
 }  // namespace kiln

@@ -63,7 +63,8 @@ Status run_program(const std::vector<std::string>& command, const std::string& l
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   // posix_spawnp() does not write to them.
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
 
   posix_spawn_file_actions_t actions;
@@ -99,15 +100,16 @@ Result<std::string> build_cpu_library(const SourceSet& sources,
                                       const std::string& directory) {
   KILN_TRY(write_sources(sources, name_expression, directory));
   std::string library = join_path(directory, "library.so");
-  std::vector<std::string> command = {
-      compiler, "-std=c++17", "-O1", "-g1", "-fPIC", "-shared",
-      // Every rounding as written; NaN and signed zero count.
-      "-ffp-contract=off", "-fno-fast-math",
-      // Kernels read memory through types of several elements.
-      "-fno-strict-aliasing", "-Wno-unknown-pragmas", "-static-libgcc", "-static-libstdc++",
-      "-I" + directory, join_path(directory, "library.cpp"), "-o", library};
+  std::vector<std::string> command = {compiler, "-std=c++17", "-O1", "-g1", "-fPIC", "-shared",
+                                      // Every rounding as written; NaN and signed zero count.
+                                      "-ffp-contract=off", "-fno-fast-math",
+                                      // Kernels read memory through types of several elements.
+                                      "-fno-strict-aliasing", "-Wno-unknown-pragmas",
+                                      "-static-libgcc", "-static-libstdc++", "-I" + directory,
+                                      join_path(directory, "library.cpp"), "-o", library};
   command.insert(command.end(), flags.begin(), flags.end());
-  KILN_TRY(run_program(command, join_path(directory, "compiler.log")).with_context(name_expression));
+  KILN_TRY(
+      run_program(command, join_path(directory, "compiler.log")).with_context(name_expression));
   return library;
 }
 

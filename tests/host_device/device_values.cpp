@@ -30,7 +30,9 @@ float correct_reciprocal_square_root(float value) {
   return canonical(static_cast<float>(1.0 / std::sqrt(static_cast<double>(value))));
 }
 
-void set_device_values(const DeviceValues* values) { device_values = values; }
+void set_device_values(const DeviceValues* values) {
+  device_values = values;
+}
 
 float reciprocal_square_root(float value) {
   std::optional<float> known;

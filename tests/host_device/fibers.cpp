@@ -41,8 +41,12 @@ enum class State { runnable, at_barrier, in_shuffle, left };
 class Stack {
  public:
   Stack()
-      : memory_(mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+      : memory_(mmap(nullptr,
+                     kGuardBytes + kStackBytes,
+                     PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                     -1,
+                     0)) {
     if (is_valid()) (void)mprotect(memory_, kGuardBytes, PROT_NONE);
   }
   ~Stack() {
@@ -186,7 +190,8 @@ bool Block::release_barrier() {
   const bool all = std::all_of(fibers_.begin(), fibers_.end(),
                                [](const Fiber& fiber) { return fiber.state == State::at_barrier; });
   if (!all) return false;
-  for (Fiber& fiber : fibers_) fiber.state = State::runnable;
+  for (Fiber& fiber : fibers_)
+    fiber.state = State::runnable;
   return true;
 }
 
@@ -254,7 +259,8 @@ Status Block::check_memory() const {
 
 Status Block::run() {
   running = this;
-  for (std::size_t i = 0; i < fibers_.size(); ++i) start(i);
+  for (std::size_t i = 0; i < fibers_.size(); ++i)
+    start(i);
   while (true) {
     bool is_released = run_all_that_can();
     is_released = release_barrier() || is_released;
@@ -268,7 +274,9 @@ Status Block::run() {
 
 }  // namespace
 
-void synchronize_block() { running->wait(State::at_barrier); }
+void synchronize_block() {
+  running->wait(State::at_barrier);
+}
 
 std::uint32_t exchange(std::uint32_t mask, std::uint32_t value, unsigned source) {
   Fiber& fiber = running->current();

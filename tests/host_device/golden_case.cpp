@@ -90,7 +90,9 @@ class CaseBuilder {
   }
 
   // `spec` has the parameters that do not depend on the output; `argument` names the pointer.
-  Status take_outputs(const std::string& spec, std::int64_t element_count, bool is_named_by_format) {
+  Status take_outputs(const std::string& spec,
+                      std::int64_t element_count,
+                      bool is_named_by_format) {
     for (const auto& [name, tensor] : file_.tensors) {
       if (name.rfind(kOutputPrefix, 0) != 0) continue;
       KILN_TRY_ASSIGN(const OutputName parsed, parse_output_name(name));
@@ -98,12 +100,14 @@ class CaseBuilder {
       std::string full = fmt::format("{},out={}", spec, parsed.format);
       if (!parsed.reciprocal.empty()) full += ",reciprocal=" + parsed.reciprocal;
       KILN_TRY_ASSIGN(Variant variant, Variant::parse(catalog_, full));
-      auto output = std::make_unique<GoldenOutput>(GoldenOutput{
-          .name = name, .variant = std::move(variant), .arguments = arguments_,
-          .expected = tensor.bytes,
-          .actual = std::vector<std::byte>(tensor.bytes.size(), kUntouched),
-          .element_bytes = parsed.format == "bf16" ? std::size_t{2} : std::size_t{1},
-          .uses_div_full = parsed.reciprocal == "div_full"});
+      auto output = std::make_unique<GoldenOutput>(
+          GoldenOutput{.name = name,
+                       .variant = std::move(variant),
+                       .arguments = arguments_,
+                       .expected = tensor.bytes,
+                       .actual = std::vector<std::byte>(tensor.bytes.size(), kUntouched),
+                       .element_bytes = parsed.format == "bf16" ? std::size_t{2} : std::size_t{1},
+                       .uses_div_full = parsed.reciprocal == "div_full"});
       const std::string argument = is_named_by_format ? "out_" + parsed.format : "out";
       output->arguments.pointers.emplace_back(argument, output->actual);
       case_.outputs.push_back(std::move(output));
@@ -131,8 +135,7 @@ class CaseBuilder {
     Comparison deviations{.name = "rstd", .count = rows};
     const auto width = static_cast<std::size_t>(hidden);
     for (std::size_t row = 0; row < mean.size(); ++row) {
-      const auto replay =
-          reference::row_statistics(std::span(x).subspan(row * width, width), eps);
+      const auto replay = reference::row_statistics(std::span(x).subspan(row * width, width), eps);
       if (host::bits_of(replay.mean) != host::bits_of(mean[row])) ++means.mismatches;
       const float correct = host::correct_reciprocal_square_root(replay.variance_and_eps);
       const bool is_near = rstd[row] >= std::nextafter(correct, 0.0F) &&
@@ -196,7 +199,8 @@ class CaseBuilder {
                            {"out_row_stride", columns}};
     KILN_TRY(take_inverse());
     std::int64_t vector = 8;
-    while (columns % vector != 0) vector /= 2;
+    while (columns % vector != 0)
+      vector /= 2;
     return take_outputs(fmt::format("static_quant:vector={}", vector), rows * columns, false);
   }
 

@@ -31,7 +31,8 @@ auto find(const Values& values, const std::string& name) {
                       [&](const auto& value) { return value.first == name; });
 }
 
-Result<Argument> to_argument(const KernelArgument& declared, const KernelArguments& arguments,
+Result<Argument> to_argument(const KernelArgument& declared,
+                             const KernelArguments& arguments,
                              const std::vector<Copy>& copies) {
   if (declared.kind == ArgumentKind::pointer) {
     const auto copy = std::find_if(copies.begin(), copies.end(),

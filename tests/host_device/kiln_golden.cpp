@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// kiln_golden [--compiler PROGRAM] FILE…
+// kiln_golden [--compiler PROGRAM] [--list LIST] [FILE…]
 // Runs the kernels of golden vectors on the CPU and compares every output bit by bit. One line an
-// output, then a summary. Exit: 0 all equal, 1 some differ, 2 a file cannot be used or a kernel
-// cannot be run.
+// output, then a summary. A list names files, one a line, relative to its own folder. Exit: 0 all
+// equal, 1 some differ, 2 a file cannot be used or a kernel cannot be run.
 
+#include "support/files.h"
 #include "tests/host_device/cpu_backend.h"
 #include "tests/host_device/golden_case.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <filesystem>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln {
@@ -20,6 +25,7 @@ namespace {
 
 constexpr int kDiffers = 1;
 constexpr int kUnusable = 2;
+constexpr std::size_t kMostListBytes = 1UL << 16;
 
 struct Totals {
   int outputs = 0;
@@ -42,7 +48,8 @@ Status check_file(const std::string& path,
                   Totals& totals) {
   KILN_TRY_ASSIGN(const Safetensors file, read_safetensors(path));
   KILN_TRY_ASSIGN(GoldenCase golden, make_golden_case(catalog, file));
-  for (const Comparison& comparison : golden.statistics) report(path, comparison, "", totals);
+  for (const Comparison& comparison : golden.statistics)
+    report(path, comparison, "", totals);
   host::set_device_values(&golden.device_values);
   const bool knows_inverse = !golden.device_values.inverse_div_full.empty();
   for (const auto& output : golden.outputs) {
@@ -58,6 +65,18 @@ Status check_file(const std::string& path,
   return {};
 }
 
+// invalid_argument if the list names nothing: then nothing would be checked.
+Result<std::vector<std::string>> read_list(const std::string& path) {
+  KILN_TRY_ASSIGN(const std::string text, read_file(path, kMostListBytes));
+  std::istringstream lines(text);
+  std::vector<std::string> paths;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) paths.push_back((std::filesystem::path(path).parent_path() / line).string());
+  }
+  if (paths.empty()) return failure(Code::invalid_argument, "{} names no file", path);
+  return paths;
+}
+
 int fail(const Status& status) {
   fmt::print(stderr, "kiln_golden: {}\n{}", status.message(), status.detail());
   return kUnusable;
@@ -66,8 +85,7 @@ int fail(const Status& status) {
 int run(const std::string& compiler, const std::vector<std::string>& paths) {
   const auto catalog = Catalog::open({});
   if (!catalog.is_ok()) return fail(catalog.status());
-  const auto backend =
-      CpuBackend::create({.compiler = compiler});
+  const auto backend = CpuBackend::create({.compiler = compiler});
   if (!backend.is_ok()) return fail(backend.status());
   Totals totals;
   bool all_usable = true;
@@ -91,11 +109,21 @@ int main(int argc, char** argv) {
   std::string compiler = kiln::default_cpu_compiler();
   std::vector<std::string> paths;
   app.add_option("--compiler", compiler, "C++ compiler for the kernels")->capture_default_str();
-  app.add_option("FILE", paths, "golden vectors (safetensors)")->required();
+  std::string list;
+  app.add_option("--list", list, "file with the names of golden vectors");
+  app.add_option("FILE", paths, "golden vectors (safetensors)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kiln::kUnusable;
+  }
+  if (!list.empty()) {
+    const auto listed = kiln::read_list(list);
+    if (!listed.is_ok()) return kiln::fail(listed.status());
+    paths.insert(paths.end(), listed->begin(), listed->end());
+  }
+  if (paths.empty()) {
+    return kiln::fail(kiln::failure(kiln::Code::invalid_argument, "no FILE and no --list given"));
   }
   return kiln::run(compiler, paths);
 }

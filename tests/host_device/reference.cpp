@@ -81,7 +81,8 @@ std::uint8_t float_to_fp8(float value, Fp8 format) {
   const double magnitude = std::fabs(static_cast<double>(value));
   // Codes are in the order of their values: the greatest not above, then the nearer neighbour.
   unsigned code = 0;
-  while (code < largest && fp8_value(code + 1, format) <= magnitude) ++code;
+  while (code < largest && fp8_value(code + 1, format) <= magnitude)
+    ++code;
   if (code < largest) {
     const double below = magnitude - fp8_value(code, format);
     const double above = fp8_value(code + 1, format) - magnitude;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine with a real store and a real NVRTC, and no device. Counters are the oracle.
 #include "runtime/engine.h"
-
 #include "support/files.h"
 #include "tests/support/temporary_directory.h"
 
 #include <doctest/doctest.h>
-
 #include <sqlite3.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -64,7 +63,7 @@ void write_template(const std::string& directory, const std::string& body) {
                   {"name": "y", "type": "pointer", "dtype": "f32", "output": true,
                    "description": "out"},
                   {"name": "n", "type": "int32", "min": 1, "description": "elements"}],
-    "launch": {"block": "128", "grid": [{"over": "n", "per_block": "128"}]}
+    "launch": {"block": 128, "grid": [{"over": "n", "per_block": 128}]}
   })";
   std::ofstream(directory + "/copy.cuh") << body;
 }
@@ -131,7 +130,8 @@ TEST_SUITE("Engine") {
         if (!engine->acquire(variant, kTarget, AcquireLimit::compile).is_ok()) ++failures;
       });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
     CHECK(failures == 0);
     CHECK(engine->statistics().compiles == 1);
     CHECK(engine->statistics().misses == 1);
@@ -224,8 +224,7 @@ TEST_SUITE("Engine") {
     const TemporaryDirectory directory;
     const auto engine = open_engine(directory.path());
     const Variant variant = *Variant::parse(engine->catalog(), kSpec);
-    const auto acquired =
-        engine->acquire(variant, *parse_target("sm_80"), AcquireLimit::compile);
+    const auto acquired = engine->acquire(variant, *parse_target("sm_80"), AcquireLimit::compile);
     CHECK(acquired.status().code() == Code::unsupported);
     CHECK(engine->statistics().misses == 0);
   }
@@ -266,15 +265,15 @@ TEST_SUITE("Engine") {
     std::atomic<int> with_log{0};
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
-        const Status status =
-            engine->acquire(variant, kTarget, AcquireLimit::compile).status();
+        const Status status = engine->acquire(variant, kTarget, AcquireLimit::compile).status();
         if (status.code() == Code::compile_failed &&
             status.detail().find("expected an expression") != std::string::npos) {
           ++with_log;
         }
       });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
     CHECK(with_log == 4);
     CHECK(engine->store()->list({})->empty());
     const auto failures_before = engine->statistics().compile_failures;

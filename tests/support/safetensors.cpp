@@ -79,7 +79,8 @@ Result<Safetensors> parse(std::string_view text) {
 
 std::int64_t Tensor::element_count() const {
   std::int64_t count = 1;
-  for (const std::int64_t extent : shape) count *= extent;
+  for (const std::int64_t extent : shape)
+    count *= extent;
   return count;
 }
 

@@ -33,7 +33,8 @@ struct Safetensors {
   std::string metadata_value(const std::string& name) const;
 };
 
-// corrupt if the file is not of the format, or a tensor's bytes do not fit its shape; not_found; io.
+// corrupt if the file is not of the format, or a tensor's bytes do not fit its shape; not_found;
+// io.
 Result<Safetensors> read_safetensors(const std::string& path);
 
 }  // namespace kiln

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-
 #include <stdlib.h>
 
 #include <filesystem>

@@ -39,31 +39,9 @@ struct FailureListener : doctest::IReporter {
   void test_case_skipped(const doctest::TestCaseData&) override {}
 };
 
-REGISTER_LISTENER("failures", 1, FailureListener);
+REGISTER_LISTENER("failures", 2, FailureListener);
 
 }  // namespace
-
-int failure_count() {
-  return failures;
-}
-
-TemporaryDirectory::TemporaryDirectory() : failures_before_(failures) {
-  path_ = (std::filesystem::temp_directory_path() / "kiln-test-XXXXXX").string();
-  REQUIRE(::mkdtemp(path_.data()) != nullptr);
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  if (failures > failures_before_ || std::uncaught_exceptions() > 0) {
-    MESSAGE("kept " << path_);
-    return;
-  }
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryDirectory::operator/(std::string_view name) const {
-  return fmt::format("{}/{}", path_, name);
-}
 
 int in_child(const std::function<void()>& body) {
   const int before = failures;
@@ -197,7 +175,7 @@ std::string RawDatabase::image(const Digest& key) {
 }
 
 std::string database_path(const TemporaryDirectory& directory) {
-  return directory / "store-v1.db";
+  return directory.file("store-v1.db");
 }
 
 std::string read_text(const std::string& path) {

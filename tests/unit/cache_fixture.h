@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tests of the cache layer share: a temporary directory that is kept when a test fails,
-// sample entries, raw access to a database, and code that runs in a child process.
+// What the tests of the cache layer share: sample entries, raw access to a database, and code that
+// runs in a child process.
 
 #include "cache/store.h"
 #include "support/digest.h"
+#include "tests/support/temporary_directory.h"
 
 #include <sqlite3.h>
 
@@ -17,24 +18,6 @@
 #include <vector>
 
 namespace kiln::test {
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();  // kept, and named, if the test has failed
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(std::string_view name) const;
-
- private:
-  std::string path_;
-  int failures_before_;
-};
-
-// Whether an assertion of the running test has failed; children return this to their parent.
-int failure_count();
 
 // Runs `body` in a forked child and returns its exit status: 0 if no assertion in it failed and
 // 128 + n if signal n ended it.

@@ -58,18 +58,18 @@ TEST_SUITE("CacheDirectory") {
 
   TEST_CASE("a deep path is created for the caller alone") {
     const TemporaryDirectory directory;
-    const std::string deep = directory / "a b/\xC3\xA4/c";
+    const std::string deep = directory.file("a b/\xC3\xA4/c");
     REQUIRE(prepare_cache_directory(deep).is_ok());
     CHECK(mode_of(deep) == 0700);
-    CHECK(mode_of(directory / "a b") == 0700);
+    CHECK(mode_of(directory.file("a b")) == 0700);
     CHECK(prepare_cache_directory(deep).is_ok());
     CHECK(prepare_cache_directory(deep + "/").is_ok());
   }
 
   TEST_CASE("what group or others can write is refused, also behind a link") {
     const TemporaryDirectory directory;
-    const std::string target = directory / "target";
-    const std::string link = directory / "link";
+    const std::string target = directory.file("target");
+    const std::string link = directory.file("link");
     REQUIRE(::mkdir(target.c_str(), 0700) == 0);
     REQUIRE(::symlink(target.c_str(), link.c_str()) == 0);
     CHECK(prepare_cache_directory(link).is_ok());
@@ -84,7 +84,7 @@ TEST_SUITE("CacheDirectory") {
 
   TEST_CASE("a file in the way is a failure with its path") {
     const TemporaryDirectory directory;
-    const std::string file = directory / "file";
+    const std::string file = directory.file("file");
     write_text(file, "text");
     const Status status = prepare_cache_directory(file + "/kiln");
     CHECK(status.code() == Code::io);
@@ -94,7 +94,7 @@ TEST_SUITE("CacheDirectory") {
 
   TEST_CASE("a directory of another user is refused" * doctest::skip(::geteuid() != 0)) {
     const TemporaryDirectory directory;
-    const std::string path = directory / "theirs";
+    const std::string path = directory.file("theirs");
     REQUIRE(::mkdir(path.c_str(), 0700) == 0);
     REQUIRE(::chown(path.c_str(), kNobody, kNobody) == 0);
     const Status status = prepare_cache_directory(path);
@@ -105,7 +105,7 @@ TEST_SUITE("CacheDirectory") {
   TEST_CASE("a directory that cannot be written or created is io") {
     const TemporaryDirectory directory;
     REQUIRE(::chmod(directory.path().c_str(), 0755) == 0);
-    const std::string path = directory / "mine";
+    const std::string path = directory.file("mine");
     REQUIRE(::mkdir(path.c_str(), 0500) == 0);
     if (::geteuid() == 0) REQUIRE(::chown(path.c_str(), kNobody, kNobody) == 0);
     CHECK(in_child([&] {

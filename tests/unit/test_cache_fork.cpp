@@ -41,7 +41,7 @@ TEST_SUITE("ForkGuard") {
     auto store = open_store(directory.path());
     put_sample(*store, 1);
     CHECK(in_child([&] { store.reset(); }) == 0);
-    CHECK(exists(directory / "store-v1.db-wal"));
+    CHECK(exists(directory.file("store-v1.db-wal")));
     put_sample(*store, 2);
     CHECK(finds_sample(*store, 1));
   }
@@ -54,7 +54,7 @@ TEST_SUITE("ForkGuard") {
     // A third process closes what it takes for the last connection if the parent's lock is gone,
     // and would remove the log.
     CHECK(in_child([&] { open_store(directory.path()); }) == 0);
-    CHECK(exists(directory / "store-v1.db-wal"));
+    CHECK(exists(directory.file("store-v1.db-wal")));
     CHECK(finds_sample(*store, 2));
   }
 

@@ -18,27 +18,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A closed store with 20 entries, as bytes.
+constexpr std::uint32_t kEntries = 6;
+
+// A closed store with some entries, as bytes.
 std::string sound_database(const TemporaryDirectory& directory) {
   {
     const auto store = open_store(directory.path());
-    for (std::uint32_t seed = 0; seed < 20; ++seed)
+    for (std::uint32_t seed = 0; seed < kEntries; ++seed)
       put_sample(*store, seed);
   }
-  REQUIRE_FALSE(exists(directory / "store-v1.db-wal"));
+  REQUIRE_FALSE(exists(directory.file("store-v1.db-wal")));
   return read_text(database_path(directory));
 }
 
 // Whatever has happened to the file: sound entries or misses, and a store that works again.
-void check_goes_on(const TemporaryDirectory& directory, std::int64_t most_quarantines = 1) {
+void check_goes_on(const TemporaryDirectory& directory) {
   {
     const auto store = open_store(directory.path());
-    for (std::uint32_t seed = 0; seed < 20; ++seed)
+    for (std::uint32_t seed = 0; seed < kEntries; ++seed)
       finds_sample(*store, seed);
+    // Reads and writes every table, so that damage to any shows here and not at the close.
+    CHECK(store->list({}).is_ok());
+    CHECK(store->flush().is_ok());
+    CHECK(store->counters().is_ok());
     put_sample(*store, 3);
     CHECK(finds_sample(*store, 3));
-    CHECK(store->list({}).is_ok());
-    CHECK(store->summary()->quarantined <= most_quarantines);
+    CHECK(store->summary()->quarantined <= 1);
   }
   const auto store = open_store(directory.path());
   CHECK(finds_sample(*store, 3));
@@ -64,7 +69,7 @@ TEST_SUITE("Store recovery") {
       CHECK(log.warnings() == 1);
       put_sample(*store, 1);
       CHECK(finds_sample(*store, 1));
-      CHECK(read_text(directory / "store-v1.quarantine.db") == text);
+      CHECK(read_text(directory.file("store-v1.quarantine.db")) == text);
       CHECK(log.warnings() == 1);
     }
   }
@@ -73,9 +78,9 @@ TEST_SUITE("Store recovery") {
     const TemporaryDirectory directory;
     for (const char* text : {"first", "second"}) {
       write_new(database_path(directory), text);
-      write_text(directory / "store-v1.db-wal", text);
+      write_text(directory.file("store-v1.db-wal"), text);
       CHECK(open_store(directory.path())->summary()->quarantined == 1);
-      CHECK(read_text(directory / "store-v1.quarantine.db") == text);
+      CHECK(read_text(directory.file("store-v1.quarantine.db")) == text);
     }
     int databases = 0;
     for (const auto& file : fs::directory_iterator(directory.path())) {
@@ -157,7 +162,7 @@ TEST_SUITE("Store recovery") {
         CHECK(store.status().code() == Code::unsupported);
       }
       CHECK(read_text(database_path(directory)) == before);
-      CHECK_FALSE(exists(directory / "store-v1.quarantine.db"));
+      CHECK_FALSE(exists(directory.file("store-v1.quarantine.db")));
     }
   }
 
@@ -230,8 +235,8 @@ TEST_SUITE("Store recovery") {
         struct stat status {};
         REQUIRE(::stat(database_path(directory).c_str(), &status) == 0);
         CHECK((status.st_mode & 07777U) == 0600);
-        CHECK_FALSE(exists(directory / "store-v1.new.db"));
-        CHECK_FALSE(exists(directory / "store-v1.old.db"));
+        CHECK_FALSE(exists(directory.file("store-v1.new.db")));
+        CHECK_FALSE(exists(directory.file("store-v1.old.db")));
       }
     }
   }
@@ -337,15 +342,15 @@ TEST_SUITE("Store recovery") {
       CHECK(Store::open(directory.path(), StoreMode::read_write).status().code() ==
             Code::invalid_argument);
     }
-    fs::rename(path, directory / "elsewhere");
-    fs::create_symlink(directory / "elsewhere", path);
+    fs::rename(path, directory.file("elsewhere"));
+    fs::create_symlink(directory.file("elsewhere"), path);
     CHECK(Store::open(directory.path(), StoreMode::read_write).status().code() ==
           Code::invalid_argument);
   }
 
   TEST_CASE("a read-only directory can be looked at, and not written") {
     const TemporaryDirectory directory;
-    const std::string path = directory / "a b?%#\xC3\xA4";
+    const std::string path = directory.file("a b?%#\xC3\xA4");
     REQUIRE(fs::create_directory(path));
     { put_sample(*open_store(path), 1); }
     REQUIRE(::chmod(directory.path().c_str(), 0755) == 0);

@@ -211,33 +211,33 @@ TEST_SUITE("Store") {
   TEST_CASE("an existing store is opened without the lock") {
     const TemporaryDirectory directory;
     { put_sample(*open_store(directory.path()), 1); }
-    std::filesystem::remove(directory / "store-v1.lock");
+    std::filesystem::remove(directory.file("store-v1.lock"));
     {
       const auto store = open_store(directory.path());
       CHECK(finds_sample(*store, 1));
     }
-    CHECK_FALSE(exists(directory / "store-v1.lock"));
+    CHECK_FALSE(exists(directory.file("store-v1.lock")));
   }
 
   TEST_CASE("leftovers of a creator that was killed are of no consequence") {
     const TemporaryDirectory directory;
-    write_text(directory / "store-v1.new.db", "half a database");
-    write_text(directory / "store-v1.db-wal", "the log of something else");
+    write_text(directory.file("store-v1.new.db"), "half a database");
+    write_text(directory.file("store-v1.db-wal"), "the log of something else");
     const auto store = open_store(directory.path());
     put_sample(*store, 1);
     CHECK(finds_sample(*store, 1));
-    CHECK_FALSE(exists(directory / "store-v1.new.db"));
+    CHECK_FALSE(exists(directory.file("store-v1.new.db")));
     CHECK(store->summary()->quarantined == 0);
   }
 
   TEST_CASE("a missing directory is io") {
     const TemporaryDirectory directory;
-    CHECK(Store::open(directory / "absent", StoreMode::read_write).status().code() == Code::io);
+    CHECK(Store::open(directory.file("absent"), StoreMode::read_write).status().code() == Code::io);
   }
 
   TEST_CASE("an absent store is empty to look at, and nothing is created") {
     const TemporaryDirectory directory;
-    for (const std::string& path : {directory.path(), directory / "absent"}) {
+    for (const std::string& path : {directory.path(), directory.file("absent")}) {
       const auto store = open_store(path, StoreMode::inspect);
       CHECK(store->list({})->empty());
       CHECK_FALSE(finds_sample(*store, 1));
@@ -278,7 +278,7 @@ TEST_SUITE("Store") {
     REQUIRE(store->put_toolchain_memo(memo).is_ok());
     memo.toolchain = "two";
     REQUIRE(store->put_toolchain_memo(memo).is_ok());
-    REQUIRE(store->put_toolchain_memo({.path = "/a"}).is_ok());
+    REQUIRE(store->put_toolchain_memo({"/a", 1, 2, 3, 4, "three"}).is_ok());
     const auto memos = store->toolchain_memos();
     REQUIRE(memos.is_ok());
     REQUIRE(memos->size() == 2);

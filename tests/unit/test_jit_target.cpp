@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/target.h"
+#include "support/text.h"
 
 #include <doctest/doctest.h>
 
@@ -51,7 +52,7 @@ TEST_SUITE("Target") {
       REQUIRE_MESSAGE(!target.is_ok(), text);
       CHECK(target.status().code() == Code::invalid_argument);
       const std::string& message = target.status().message();
-      CHECK(message.find('"' + std::string(text) + '"') != std::string::npos);
+      CHECK(message.find(in_quotes(text)) != std::string::npos);
       CHECK(message.find("sm_100f") != std::string::npos);
     }
   }

@@ -99,6 +99,21 @@ TEST_SUITE("Toolchain") {
     CHECK(toolchain.text() == "nvrtc-13.0++109338064+" + sha256("builtins").hex());
   }
 
+  TEST_CASE("the text parses to the same toolchain, and other text is refused") {
+    for (const char* build_id : {"65be", ""}) {
+      const Toolchain toolchain{12, 9, build_id, 109338064, sha256("builtins")};
+      const auto parsed = parse_toolchain(toolchain.text());
+      REQUIRE(parsed.is_ok());
+      CHECK(*parsed == toolchain);
+    }
+    const std::string text = Toolchain{13, 0, "65be", 1, {}}.text();
+    for (std::size_t size = 0; size < text.size(); ++size) {
+      CHECK(parse_toolchain(text.substr(0, size)).status().code() == Code::invalid_argument);
+    }
+    CHECK_FALSE(parse_toolchain(text + "0").is_ok());
+    CHECK_FALSE(parse_toolchain("nvrtc-x.0+65be+1+" + Digest{}.hex()).is_ok());
+  }
+
   TEST_CASE("build id, size and builtins are read, and each tells two builds apart") {
     const TemporaryDirectory directory;
     const std::string library = directory.file("libnvrtc.so.77");

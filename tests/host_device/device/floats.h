@@ -22,6 +22,8 @@ inline float float_of(std::uint32_t bits) {
 }
 
 // The one NaN that a GPU computes.
-inline float canonical(float value) { return std::isnan(value) ? float_of(0x7FFFFFFF) : value; }
+inline float canonical(float value) {
+  return std::isnan(value) ? float_of(0x7FFFFFFF) : value;
+}
 
 }  // namespace kiln::host

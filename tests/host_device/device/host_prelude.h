@@ -30,7 +30,9 @@ inline float maximum(float a, float b) {
 }
 
 constexpr unsigned kWarpSize = 32;
-inline unsigned lane() { return thread_index.x % kWarpSize; }
+inline unsigned lane() {
+  return thread_index.x % kWarpSize;
+}
 
 // A lane without a source gets its own value back.
 template <typename Value>
@@ -62,19 +64,35 @@ Value shuffle(std::uint32_t mask, Value value, unsigned source) {
 #define fmaxf ::kiln::host::maximum
 #define rsqrtf ::kiln::host::reciprocal_square_root
 
-inline float __uint_as_float(unsigned bits) { return kiln::host::float_of(bits); }
-inline unsigned __float_as_uint(float value) { return kiln::host::bits_of(value); }
+inline float __uint_as_float(unsigned bits) {
+  return kiln::host::float_of(bits);
+}
+inline unsigned __float_as_uint(float value) {
+  return kiln::host::bits_of(value);
+}
 
-inline float __fadd_rn(float a, float b) { return kiln::host::canonical(a + b); }
-inline float __fsub_rn(float a, float b) { return kiln::host::canonical(a - b); }
-inline float __fmul_rn(float a, float b) { return kiln::host::canonical(a * b); }
-inline float __fdiv_rn(float a, float b) { return kiln::host::canonical(a / b); }
-inline float __frcp_rn(float a) { return kiln::host::canonical(1.0f / a); }
+inline float __fadd_rn(float a, float b) {
+  return kiln::host::canonical(a + b);
+}
+inline float __fsub_rn(float a, float b) {
+  return kiln::host::canonical(a - b);
+}
+inline float __fmul_rn(float a, float b) {
+  return kiln::host::canonical(a * b);
+}
+inline float __fdiv_rn(float a, float b) {
+  return kiln::host::canonical(a / b);
+}
+inline float __frcp_rn(float a) {
+  return kiln::host::canonical(1.0f / a);
+}
 inline float __fmaf_rn(float a, float b, float c) {
   return kiln::host::canonical(std::fma(a, b, c));
 }
 
-inline void __syncthreads() { kiln::host::synchronize_block(); }
+inline void __syncthreads() {
+  kiln::host::synchronize_block();
+}
 
 template <typename Value>
 Value __shfl_down_sync(unsigned mask, Value value, unsigned offset) {
