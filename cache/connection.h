@@ -64,6 +64,9 @@ class Connection {
   // Most bytes that a value or a row may have, in and out: nothing larger is ever allocated.
   static constexpr int kLongestValue = (64 << 20) + (1 << 20);
 
+  // How long a call waits for other processes unless told otherwise.
+  static constexpr std::chrono::milliseconds kPatience{5000};
+
   static Result<std::unique_ptr<Connection>> open(const std::string& path, Access access);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -75,7 +78,6 @@ class Connection {
   // One or more statements without parameters and results.
   Status execute(const char* sql);
 
-  // How long one call may wait for other processes.
   void set_busy_limit(std::chrono::milliseconds limit) { busy_limit_ = limit; }
   // Whether the path now names another file, or none.
   bool has_moved() const;
@@ -108,7 +110,7 @@ class Connection {
 
   UniqueHandle<ConnectionTraits> connection_;
   std::vector<std::pair<const char*, UniqueHandle<StatementTraits>>> statements_;
-  std::chrono::milliseconds busy_limit_{5000};
+  std::chrono::milliseconds busy_limit_ = kPatience;
   std::chrono::steady_clock::time_point busy_since_;
   std::uint32_t jitter_ = 1;
 };

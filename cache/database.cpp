@@ -12,7 +12,7 @@ namespace kiln {
 
 Status Database::run(Intent intent, const Operation& operation) {
   std::optional<SignalBlock> block;
-  if (intent == Intent::write || connection_ == nullptr) block.emplace();
+  if (intent == Intent::write) block.emplace();
   bool may_reopen = true;
   bool may_quarantine = mode_ == StoreMode::read_write;
   while (true) {
@@ -27,21 +27,22 @@ Status Database::run(Intent intent, const Operation& operation) {
       // What was seen belongs to files that others have replaced.
       may_reopen = false;
       intent = Intent::write;
-      if (!block) block.emplace();
       continue;
     }
     if (status.code() != Code::corrupt || !may_quarantine) return status;
     may_quarantine = false;
-    if (!block) block.emplace();
     KILN_TRY(quarantine(status));
   }
 }
 
-Status Database::transact(const Operation& operation) {
+Status Database::transact(const Operation& operation, std::chrono::milliseconds patience) {
   return run(Intent::write, [&](Connection& connection) -> Status {
-    KILN_TRY_ASSIGN(Transaction transaction, Transaction::begin(connection));
+    connection.set_busy_limit(patience);
+    auto transaction = Transaction::begin(connection);
+    connection.set_busy_limit(kPatience);
+    KILN_TRY(transaction.status());
     KILN_TRY(operation(connection));
-    return transaction.commit();
+    return transaction->commit();
   });
 }
 
@@ -70,6 +71,7 @@ Status Database::refresh(Intent intent) {
 }
 
 Status Database::open_connection() {
+  const SignalBlock block;  // the first read may recover a log, and so write
   const Status status = mode_ == StoreMode::read_write ? open_writable() : open_read_only();
   // Kept after damage, to know which file it was that is damaged.
   if (!status.is_ok() && status.code() != Code::corrupt) connection_.reset();
@@ -117,7 +119,8 @@ Status Database::use(Connection::Access access) {
   companions_ = companion_files(files_);
   // Somebody else has changed the mode: nothing is lost yet, but a power cut could do more harm.
   if (access == Connection::Access::read_write && companions_.log_inode == 0) {
-    KILN_TRY(connection_->execute("PRAGMA journal_mode = WAL"));
+    const Status switched = connection_->execute("PRAGMA journal_mode = WAL");
+    if (!switched.is_ok()) log(LogLevel::debug, "{}: {}", files_.database, switched.message());
     companions_ = companion_files(files_);
   }
   is_usable_ = true;
@@ -134,6 +137,7 @@ void Database::prepare_for_writing() {
 }
 
 Status Database::quarantine(const Status& reason) {
+  const SignalBlock block;
   KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
   // Somebody else may have done it while this process waited.
   if (!connection_->has_moved()) {
@@ -147,6 +151,7 @@ Status Database::quarantine(const Status& reason) {
 }
 
 Status Database::restore_log() {
+  const SignalBlock block;
   if (mode_ != StoreMode::read_write) {
     connection_.reset();
     return {};

@@ -21,6 +21,7 @@ namespace kiln {
 class Database {
  public:
   enum class Intent { read, write };
+  static constexpr std::chrono::milliseconds kPatience = Connection::kPatience;
   using Operation = std::function<Status(Connection&)>;
 
   Database(const std::string& directory, StoreMode mode) : files_(directory), mode_(mode) {}
@@ -30,8 +31,8 @@ class Database {
   // not run, and that is success.
   Status run(Intent intent, const Operation& operation);
 
-  // The same, within one write transaction.
-  Status transact(const Operation& operation);
+  // The same, within one write transaction; busy if others keep it waiting for longer.
+  Status transact(const Operation& operation, std::chrono::milliseconds patience = kPatience);
 
   const StoreFiles& files() const { return files_; }
   bool is_open() const { return connection_ != nullptr && is_usable_; }

@@ -55,7 +55,7 @@ struct Store::Impl {
   FindResult find(LookUp by, const Digest& digest, bool* recovered);
   Status drop_damaged(LookUp by, const Digest& digest, std::optional<Found>& found);
   void note_damage(std::string_view what);
-  Status flush();
+  Status flush(std::chrono::milliseconds patience);
   void flush_if_due();
 
   const StoreMode mode;
@@ -82,7 +82,7 @@ Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool*
   }));
   if (mode == StoreMode::inspect) return found;
   if (!damaged.empty()) {
-    // Read without a transaction, it may also have been replaced in between: look again in one.
+    // Somebody may have replaced it since: look again where nobody can.
     const Status dropped = drop_damaged(by, digest, found);
     if (!dropped.is_ok()) note_damage(dropped.message());
   }
@@ -118,17 +118,19 @@ void Store::Impl::note_damage(std::string_view what) {
   has_warned = true;
 }
 
-Status Store::Impl::flush() {
+Status Store::Impl::flush(std::chrono::milliseconds patience) {
   usage.note_attempt(Usage::Clock::now());
   if (usage.is_empty() || mode == StoreMode::inspect) return {};
-  KILN_TRY(database.transact([&](Connection& connection) { return usage.write(connection); }));
+  KILN_TRY(
+      database.transact([&](Connection& connection) { return usage.write(connection); }, patience));
   usage.clear();
   return {};
 }
 
 void Store::Impl::flush_if_due() {
   if (!usage.is_due(Usage::Clock::now())) return;
-  if (const Status status = flush(); !status.is_ok()) {
+  // Not worth a wait: the next attempt is a minute away.
+  if (const Status status = flush(std::chrono::milliseconds(0)); !status.is_ok()) {
     log(LogLevel::info, "{}: hits not written: {}", database.files().database, status.message());
   }
 }
@@ -151,7 +153,7 @@ Store::~Store() {
     [[maybe_unused]] const Impl* leaked = impl_.release();
     return;
   }
-  if (const Status status = impl_->flush(); !status.is_ok()) {
+  if (const Status status = impl_->flush(std::chrono::milliseconds(1000)); !status.is_ok()) {
     log(LogLevel::info, "{}: hits not written: {}", impl_->database.files().database,
         status.message());
   }
@@ -213,7 +215,7 @@ Result<Counters> Store::counters() {
 
 Status Store::flush() {
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
-  return impl_->flush();
+  return impl_->flush(Database::kPatience);
 }
 
 Result<std::vector<ToolchainMemo>> Store::toolchain_memos() {

@@ -52,8 +52,10 @@ using Counters = std::map<Counter, std::int64_t>;
 
 class Store {
  public:
-  // `directory` must exist in read_write mode (prepare_cache_directory()). io, busy, or unsupported
-  // for a database that is not Kiln's.
+  // `directory` must exist in read_write mode (prepare_cache_directory()). io, busy, unsupported
+  // for a database that is not Kiln's, invalid_argument for one that others own or can write,
+  // corrupt for a damaged one in inspect mode. Every call is unavailable in a child that was forked
+  // while another thread kept a store busy; other children may go on using their parent's.
   static Result<std::unique_ptr<Store>> open(const std::string& directory, StoreMode mode);
   ~Store();  // flushes hits and counters
   Store(const Store&) = delete;
@@ -64,15 +66,18 @@ class Store {
     std::string image;  // uncompressed
   };
   // nullopt is a miss. `recovered` (optional) is set to true if the miss is due to damage that this
-  // call dropped. A hit is noted for the next flush; it writes nothing.
+  // call dropped, and counted, entry by entry, as Counter::recovered. A hit is noted for the next
+  // flush; it writes nothing.
   Result<std::optional<Found>> find(const Digest& key, bool* recovered = nullptr);
   // The newest verified entry for a request, whoever compiled it.
   Result<std::optional<Found>> find_request(const Digest& request, bool* recovered = nullptr);
 
-  // Replaces an entry with the same key. One transaction.
+  // Replaces an entry with the same key. One transaction. io (also for a full disk, or an image of
+  // more than 64 MiB), busy, invalid_argument for facts that contradict the image or are too long.
   Status put(const EntryFacts& facts, std::string_view image);
 
-  // Facts only, not verified against the image (`kiln verify` does that).
+  // Facts only, not verified against the image (`kiln verify` does that); hits include those that
+  // this store has yet to write.
   Result<std::vector<EntryRow>> list(const EntryQuery& query);
 
   void count(Counter counter, std::int64_t amount = 1);  // for the next flush

@@ -66,12 +66,24 @@ bool is_error(std::string_view line) {
          line.starts_with("Command-line error") || line.starts_with("ptxas fatal");
 }
 
+// Targets up to sm_89 and NVRTC up to 12 allow this much static shared memory, newer ones more;
+// only looked at after a compile that failed.
+constexpr std::int32_t kSharedAlwaysAllowed = 48 << 10;
+
+std::optional<std::int32_t> large_shared(std::string_view log) {
+  for (const std::string_view line : lines_of(log)) {
+    const auto bytes = number_before(line, " bytes smem");
+    if (bytes && *bytes > kSharedAlwaysAllowed) return bytes;
+  }
+  return std::nullopt;
+}
+
 struct Remedy {
   std::string_view sign;
   std::string_view text;
 };
 
-constexpr std::array<Remedy, 9> kRemedies = {{
+constexpr std::array<Remedy, 8> kRemedies = {{
     {"could not open source file",
      "a template can include only files of its own directory and Kiln's prelude, by the name in "
      "the #include directive; toolkit and C++ headers are not available"},
@@ -83,9 +95,6 @@ constexpr std::array<Remedy, 9> kRemedies = {{
     {"not supported on .target",
      "the source uses instructions of one chip; compile for its own target (sm_90a, sm_100a), not "
      "the plain one"},
-    {"too much shared data",
-     "static shared memory is limited to 48 KiB per block; make the large arrays dynamic "
-     "(extern __shared__)"},
     {"is considered a host variable",
      "mark variables at namespace scope __device__ or __constant__"},
     {"nv_mangled_name",
@@ -132,6 +141,10 @@ std::string first_error(std::string_view log) {
     if (!is_error(line)) continue;
     if (++count == 1) first = line.substr(0, kMostMessageBytes);
   }
+  if (const auto bytes = large_shared(log); count == 0 && bytes) {
+    return fmt::format(
+        "the kernel has {} bytes of static shared memory, more than the target allows", *bytes);
+  }
   if (count > 1) first += fmt::format(" (and {} more)", count - 1);
   return first;
 }
@@ -139,6 +152,10 @@ std::string first_error(std::string_view log) {
 std::string remedy_for(std::string_view log) {
   for (const Remedy& remedy : kRemedies) {
     if (contains(log, remedy.sign)) return std::string(remedy.text);
+  }
+  if (large_shared(log)) {
+    return "make the large arrays dynamic shared memory (extern __shared__), which has a higher "
+           "limit";
   }
   return {};
 }

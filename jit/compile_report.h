@@ -25,7 +25,9 @@ std::optional<SpillReport> read_spills(std::string_view log, std::string_view ke
 // compile of one source.
 std::string without_report(std::string_view log);
 
-// The first line that reports an error, and how many more there are; empty if there is none.
+// The first line that reports an error, and how many more there are. NVRTC reports none for a
+// kernel with too much static shared memory (seen up to 13.0): that is found in the resource
+// report. Empty if there is no error.
 std::string first_error(std::string_view log);
 
 // What to do about it; empty if the cause is not a known one.

@@ -56,9 +56,9 @@ Status Nvrtc::read_version() {
   if (const nvrtcResult result = api_.nvrtcVersion(&major_, &minor_); result != NVRTC_SUCCESS) {
     return nvrtc_failure(result, "nvrtcVersion failed");
   }
-  if (major_ < kOldestNvrtcMajor) {
-    return failure(Code::unavailable, "NVRTC {}.{} is too old; {}.0 or newer is needed", major_,
-                   minor_, kOldestNvrtcMajor);
+  if (std::pair(major_, minor_) < kOldestNvrtc) {
+    return failure(Code::unavailable, "NVRTC {}.{} is too old; {}.{} or newer is needed", major_,
+                   minor_, kOldestNvrtc.first, kOldestNvrtc.second);
   }
   int count = 0;
   nvrtcResult result = api_.nvrtcGetNumSupportedArchs(&count);

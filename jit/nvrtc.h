@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kiln {
@@ -40,8 +41,9 @@ struct NvrtcApi {
 #undef KILN_DECLARE_FUNCTION
 };
 
-// Older ones lack options that every kernel is compiled with.
-constexpr int kOldestNvrtcMajor = 12;
+// Older ones than 12.3 are refused: 12.0 and 12.1 set the locale of the whole process, and up to
+// 12.2 an image depends on the working directory.
+constexpr std::pair kOldestNvrtc = {12, 3};
 
 struct NvrtcLocation {
   std::optional<std::string> explicit_path;    // KILN_NVRTC: a file, or a directory that holds it

@@ -17,18 +17,18 @@ struct Option {
   int since_minor;
 };
 
-// In the order in which they are passed. Versions are those seen to accept the option: 12.0, 12.4,
-// 12.8, 12.9 and 13.0 were tried, and nothing older than 12.0 is loaded.
+// In the order in which they are passed. The versions are those seen to accept the option, of 12.3,
+// 12.4, 12.8, 12.9 and 13.0.
 constexpr std::array<Option, 5> kOptions = {{
-    {"--std=c++17", 12, 0},
+    {"--std=c++17", 12, 3},
     // Otherwise the directory of the program's name, which is the current one, is searched.
-    {"--no-source-include", 12, 0},
+    {"--no-source-include", 12, 3},
     // Otherwise NVRTC raises the stack limit of the whole process.
-    {"--modify-stack-limit=false", 12, 0},
+    {"--modify-stack-limit=false", 12, 3},
     // Otherwise ptxas keeps results in the driver's cache, and concurrent compiles wait in turn.
     {"--no-cache", 12, 9},
     // The only source of spilled bytes.
-    {"--ptxas-options=-v", 12, 0},
+    {"--ptxas-options=-v", 12, 3},
 }};
 constexpr std::string_view kArchitecture = "--gpu-architecture=";
 

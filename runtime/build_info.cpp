@@ -5,9 +5,8 @@
 #include "jit/key.h"
 #include "kiln/version.h"
 
-#include <fmt/core.h>
-
 #include <cuda.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 #include <zstd.h>
 

@@ -87,9 +87,8 @@ Result<std::shared_ptr<const Device>> Devices::device(int ordinal) {
   std::shared_ptr<const Device>& opened = opened_[static_cast<std::size_t>(ordinal)];
   if (opened == nullptr) {
     KILN_TRY_ASSIGN(Device device, describe(ordinal));
-    KILN_TRY(driver_->check(
-        driver_->api().cuDevicePrimaryCtxRetain(&device.primary, device.handle),
-        Code::unavailable, "retaining the primary context"));
+    KILN_TRY(driver_->check(driver_->api().cuDevicePrimaryCtxRetain(&device.primary, device.handle),
+                            Code::unavailable, "retaining the primary context"));
     opened = std::make_shared<const Device>(std::move(device));
   }
   return opened;

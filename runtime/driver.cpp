@@ -18,9 +18,8 @@ void* resolve(GetProcAddress get, const char* name, int since) {
 }
 
 Status too_old(const char* missing, int since) {
-  return failure(Code::unavailable,
-                 "the CUDA driver lacks {}; CUDA {}.{} or newer is needed", missing, since / 1000,
-                 since % 1000 / 10);
+  return failure(Code::unavailable, "the CUDA driver lacks {}; CUDA {}.{} or newer is needed",
+                 missing, since / 1000, since % 1000 / 10);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CUDA driver, loaded with dlopen: machines that only compile have none, and a program linked to
-// libcuda.so.1 would not even start there. Never unloaded. This table is the only place that names
-// driver functions; each is resolved with the version that introduced the form compiled against.
+// The CUDA driver, loaded with dlopen: machines that only compile have none, and a program linked
+// to libcuda.so.1 would not even start there. Never unloaded. This table is the only place that
+// names driver functions; each is resolved with the version that introduced the form compiled
+// against.
 
 #include "support/status.h"
 
@@ -16,25 +17,25 @@
 namespace kiln {
 
 // Without any of these there is no driver to work with.
-#define KILN_DRIVER_FUNCTIONS(X)      \
-  X(cuGetErrorName, 6000)             \
-  X(cuGetErrorString, 6000)           \
-  X(cuInit, 2000)                     \
-  X(cuDriverGetVersion, 2020)         \
-  X(cuDeviceGet, 2000)                \
-  X(cuDeviceGetCount, 2000)           \
-  X(cuDeviceGetName, 2000)            \
-  X(cuDeviceGetAttribute, 2000)       \
-  X(cuDevicePrimaryCtxRetain, 7000)   \
-  X(cuCtxGetDevice, 2000)             \
-  X(cuCtxPushCurrent, 4000)           \
-  X(cuCtxPopCurrent, 4000)            \
-  X(cuLibraryLoadData, 12000)         \
-  X(cuLibraryGetKernel, 12000)        \
-  X(cuKernelGetFunction, 12000)       \
-  X(cuKernelSetAttribute, 12000)      \
-  X(cuLaunchKernelEx, 11060)          \
-  X(cuStreamIsCapturing, 10000)       \
+#define KILN_DRIVER_FUNCTIONS(X)    \
+  X(cuGetErrorName, 6000)           \
+  X(cuGetErrorString, 6000)         \
+  X(cuInit, 2000)                   \
+  X(cuDriverGetVersion, 2020)       \
+  X(cuDeviceGet, 2000)              \
+  X(cuDeviceGetCount, 2000)         \
+  X(cuDeviceGetName, 2000)          \
+  X(cuDeviceGetAttribute, 2000)     \
+  X(cuDevicePrimaryCtxRetain, 7000) \
+  X(cuCtxGetDevice, 2000)           \
+  X(cuCtxPushCurrent, 4000)         \
+  X(cuCtxPopCurrent, 4000)          \
+  X(cuLibraryLoadData, 12000)       \
+  X(cuLibraryGetKernel, 12000)      \
+  X(cuKernelGetFunction, 12000)     \
+  X(cuKernelSetAttribute, 12000)    \
+  X(cuLaunchKernelEx, 11060)        \
+  X(cuStreamIsCapturing, 10000)     \
   X(cuThreadExchangeStreamCaptureMode, 10010)
 
 // A missing one disables what needs it, not the library.

@@ -21,9 +21,12 @@ std::int64_t microseconds_since(std::chrono::steady_clock::time_point start) {
 
 std::string_view tier_name(Tier tier) {
   switch (tier) {
-    case Tier::memory: return "memory hit";
-    case Tier::disk: return "disk hit";
-    case Tier::compiled: return "compiled";
+    case Tier::memory:
+      return "memory hit";
+    case Tier::disk:
+      return "disk hit";
+    case Tier::compiled:
+      return "compiled";
   }
   return "unknown";
 }
@@ -58,8 +61,7 @@ void Engine::open_store() {
       store_status_.message());
 }
 
-Result<Acquired> Engine::acquire(const Variant& variant, const Target& target,
-                                 AcquireLimit limit) {
+Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, AcquireLimit limit) {
   const auto start = std::chrono::steady_clock::now();
   const std::string name = variant.spec() + "@" + target.text();
   while (true) {
@@ -102,8 +104,8 @@ Result<Acquired> Engine::acquire(const Variant& variant, const Target& target,
                       microseconds_since(start), outcome->is_stored};
     }
     // The one waited for may have been allowed less than this request is.
-    const bool may_go_on = !is_builder && limit == AcquireLimit::compile &&
-                           outcome.status().code() == Code::not_ready;
+    const bool may_go_on =
+        !is_builder && limit == AcquireLimit::compile && outcome.status().code() == Code::not_ready;
     if (!may_go_on) return outcome.status();
   }
 }
@@ -115,7 +117,8 @@ std::optional<Engine::Found> Engine::find_in_memory(const std::string& name) {
   return found->second;
 }
 
-Result<Engine::Found> Engine::produce(const Variant& variant, const Target& target,
+Result<Engine::Found> Engine::produce(const Variant& variant,
+                                      const Target& target,
                                       AcquireLimit limit) {
   KILN_TRY_ASSIGN(const Specialization specialization, specialize(variant, target.capability));
   const Request request{variant, target, specialization,
@@ -198,8 +201,8 @@ Result<Engine::Found> Engine::build(const Request& request) {
   };
   const CompileScheduler::Slot slot(scheduler_);
   KILN_TRY_ASSIGN(Artifact artifact, compile(*nvrtc, compile_request));
-  auto kernel = std::make_shared<const CompiledKernel>(CompiledKernel{
-      request.variant, request.specialization, fields.key(), std::move(artifact)});
+  auto kernel = std::make_shared<const CompiledKernel>(
+      CompiledKernel{request.variant, request.specialization, fields.key(), std::move(artifact)});
   const bool is_stored = save(request, *kernel, fields);
   return Found{std::move(kernel), Tier::compiled, is_stored};
 }

@@ -8,7 +8,9 @@ namespace {
 
 // The device's default target, whether or not NVRTC is there: a warm cache needs none. Only when
 // something has to be compiled and NVRTC does not know the device, the nearest that it knows.
-Result<Acquired> acquire_for_device(Engine& engine, const Device& device, const Variant& variant,
+Result<Acquired> acquire_for_device(Engine& engine,
+                                    const Device& device,
+                                    const Variant& variant,
                                     AcquireLimit limit) {
   const Target target = default_target(device.capability);
   Result<Acquired> acquired = engine.acquire(variant, target, limit);

@@ -10,10 +10,14 @@ namespace {
 
 std::string_view kind_name(ArgumentKind kind) {
   switch (kind) {
-    case ArgumentKind::pointer: return "pointer";
-    case ArgumentKind::int32: return "int32";
-    case ArgumentKind::int64: return "int64";
-    case ArgumentKind::float32: return "float32";
+    case ArgumentKind::pointer:
+      return "pointer";
+    case ArgumentKind::int32:
+      return "int32";
+    case ArgumentKind::int64:
+      return "int64";
+    case ArgumentKind::float32:
+      return "float32";
   }
   return "unknown";
 }
@@ -22,7 +26,9 @@ std::int32_t kind_bytes(ArgumentKind kind) {
   return kind == ArgumentKind::pointer || kind == ArgumentKind::int64 ? 8 : 4;
 }
 
-Status check_pointer(const KernelArgument& declared, bool is_used, std::int64_t multiple_of,
+Status check_pointer(const KernelArgument& declared,
+                     bool is_used,
+                     std::int64_t multiple_of,
                      std::uint64_t value) {
   if (!is_used) {
     if (value == 0) return {};
@@ -59,14 +65,16 @@ bool is_unset(const std::array<std::uint32_t, 3>& extent) {
 }
 
 // Fills what the caller left to the manifest's launch rule.
-Result<LaunchConfig> complete(const LaunchConfig& config, const CompiledKernel& kernel,
-                              std::span<const Argument> arguments, const Device& device) {
+Result<LaunchConfig> complete(const LaunchConfig& config,
+                              const CompiledKernel& kernel,
+                              std::span<const Argument> arguments,
+                              const Device& device) {
   LaunchConfig complete = config;
   if (is_unset(config.grid) || is_unset(config.block)) {
-    KILN_TRY_ASSIGN(const LaunchShape shape,
-                    launch_shape(kernel.variant, kernel.specialization,
-                                 integer_arguments(kernel.variant.manifest(), arguments),
-                                 device.sm_count));
+    KILN_TRY_ASSIGN(
+        const LaunchShape shape,
+        launch_shape(kernel.variant, kernel.specialization,
+                     integer_arguments(kernel.variant.manifest(), arguments), device.sm_count));
     if (is_unset(config.grid)) {
       std::transform(std::begin(shape.grid), std::end(shape.grid), complete.grid.begin(),
                      [](std::int64_t n) { return static_cast<std::uint32_t>(n); });
@@ -76,8 +84,8 @@ Result<LaunchConfig> complete(const LaunchConfig& config, const CompiledKernel& 
       complete.shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes);
     }
   }
-  const auto most = static_cast<std::int64_t>(device.most_shared_bytes) -
-                    kernel.artifact.resources.shared_bytes;
+  const auto most =
+      static_cast<std::int64_t>(device.most_shared_bytes) - kernel.artifact.resources.shared_bytes;
   if (complete.shared_bytes > most) {
     return failure(Code::invalid_argument,
                    "{} bytes of dynamic shared memory are asked for; device {} has {} to give",
@@ -85,10 +93,9 @@ Result<LaunchConfig> complete(const LaunchConfig& config, const CompiledKernel& 
   }
   for (const auto& extent : {complete.grid, complete.block}) {
     if (std::find(extent.begin(), extent.end(), 0U) != extent.end()) {
-      return failure(Code::invalid_argument,
-                     "grid {}x{}x{} of blocks {}x{}x{} has an extent of 0", complete.grid[0],
-                     complete.grid[1], complete.grid[2], complete.block[0], complete.block[1],
-                     complete.block[2]);
+      return failure(Code::invalid_argument, "grid {}x{}x{} of blocks {}x{}x{} has an extent of 0",
+                     complete.grid[0], complete.grid[1], complete.grid[2], complete.block[0],
+                     complete.block[1], complete.block[2]);
     }
   }
   return complete;
@@ -135,8 +142,8 @@ Status check_arguments(const CompiledKernel& kernel, std::span<const Argument> a
     }
     if (layout[i].size_bytes != kind_bytes(argument.kind)) {
       return failure(Code::invalid_argument,
-                     "argument \"{}\" has {} bytes; the compiled kernel takes {}",
-                     declared[i].name, kind_bytes(argument.kind), layout[i].size_bytes);
+                     "argument \"{}\" has {} bytes; the compiled kernel takes {}", declared[i].name,
+                     kind_bytes(argument.kind), layout[i].size_bytes);
     }
     const std::int64_t multiple_of = kernel.specialization.multiple_of[i];
     switch (argument.kind) {
@@ -150,7 +157,8 @@ Status check_arguments(const CompiledKernel& kernel, std::span<const Argument> a
       case ArgumentKind::int64:
         KILN_TRY(check_integer(declared[i], multiple_of, argument.int64));
         break;
-      case ArgumentKind::float32: break;
+      case ArgumentKind::float32:
+        break;
     }
   }
   return {};

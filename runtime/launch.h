@@ -2,8 +2,8 @@
 #pragma once
 
 // Launching: arguments are checked against the manifest and the image's parameter layout, then
-// handed to the driver. Allocates nothing on the device, never synchronizes, and leaves the caller's
-// current context as it is.
+// handed to the driver. Allocates nothing on the device, never synchronizes, and leaves the
+// caller's current context as it is.
 
 #include "runtime/kernel.h"
 #include "support/status.h"

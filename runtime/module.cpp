@@ -60,7 +60,9 @@ Result<std::shared_ptr<const Module>> load_library(const std::shared_ptr<const D
 }
 
 // Forces the driver's lazy load, and allows as much dynamic shared memory as there is.
-Status make_resident(const Driver& driver, const Device& device, const Module& module,
+Status make_resident(const Driver& driver,
+                     const Device& device,
+                     const Module& module,
                      const Resources& resources) {
   const DriverApi& api = driver.api();
   KILN_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(driver, device));
@@ -70,11 +72,10 @@ Status make_resident(const Driver& driver, const Device& device, const Module& m
   if (api.cuFuncLoad != nullptr) {
     KILN_TRY(driver.check(api.cuFuncLoad(function), Code::load_failed, "loading the kernel"));
   }
-  return driver.check(
-      api.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                               device.most_shared_bytes - resources.shared_bytes, module.kernel,
-                               device.handle),
-      Code::load_failed, "setting the shared memory limit");
+  return driver.check(api.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                               device.most_shared_bytes - resources.shared_bytes,
+                                               module.kernel, device.handle),
+                      Code::load_failed, "setting the shared memory limit");
 }
 
 }  // namespace

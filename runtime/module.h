@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Code loaded into the driver. One load per key and process, shared by all contexts and devices, and
-// never unloaded: unloading anything invalidates a stream capture under way anywhere in the process
-// (seen on driver 580). So the table of loaded modules belongs to the process, not to a context.
+// Code loaded into the driver. One load per key and process, shared by all contexts and devices,
+// and never unloaded: unloading anything invalidates a stream capture under way anywhere in the
+// process (seen on driver 580). So the table of loaded modules belongs to the process, not to a
+// context.
 
 #include "runtime/device.h"
 #include "runtime/driver.h"

@@ -25,7 +25,7 @@ struct AtomicStatistics {
       compile_failures{0}, other_toolchain_hits{0}, recovered{0}, store_failures{0}, waits{0};
 
   Statistics read() const {
-    return {memory_hits, disk_hits, misses, compiles, compile_failures,
+    return {memory_hits,          disk_hits, misses,         compiles, compile_failures,
             other_toolchain_hits, recovered, store_failures, waits};
   }
 };

@@ -50,13 +50,17 @@ std::size_t DigestHash::operator()(const Digest& digest) const {
   return value;
 }
 
-Hasher::Hasher() { SHA256_Init(&state_); }
+Hasher::Hasher() {
+  SHA256_Init(&state_);
+}
 
 void Hasher::update(std::span<const std::byte> data) {
   SHA256_Update(&state_, data.data(), data.size());
 }
 
-void Hasher::update(std::string_view text) { update(std::as_bytes(std::span(text))); }
+void Hasher::update(std::string_view text) {
+  update(std::as_bytes(std::span(text)));
+}
 
 void Hasher::field(std::string_view tag, std::string_view value) {
   for (std::string_view part : {tag, value}) {

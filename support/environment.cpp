@@ -25,7 +25,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ":") + part;
+  for (const std::string& part : parts)
+    text += (text.empty() ? "" : ":") + part;
   return text;
 }
 

@@ -21,18 +21,18 @@ struct Environment {
   // Where the value of one variable came from, for `kiln doctor`.
   struct Entry {
     std::string_view name;
-    std::string value;   // as it is in effect
-    bool is_set = false; // false: the default
+    std::string value;    // as it is in effect
+    bool is_set = false;  // false: the default
   };
 
-  std::optional<std::string> cache_dir;      // KILN_CACHE_DIR
-  std::vector<std::string> template_path;    // KILN_TEMPLATE_PATH, split at ':'
-  std::optional<std::string> nvrtc;          // KILN_NVRTC
+  std::optional<std::string> cache_dir;              // KILN_CACHE_DIR
+  std::vector<std::string> template_path;            // KILN_TEMPLATE_PATH, split at ':'
+  std::optional<std::string> nvrtc;                  // KILN_NVRTC
   ToolchainPolicy toolchain = ToolchainPolicy::any;  // KILN_TOOLCHAIN
-  std::optional<std::string> log_file;       // KILN_LOG_FILE
-  LogLevel log_level = LogLevel::warning;    // KILN_LOG_LEVEL
-  std::optional<std::string> xdg_cache_home; // XDG_CACHE_HOME
-  std::optional<std::string> home;           // HOME
+  std::optional<std::string> log_file;               // KILN_LOG_FILE
+  LogLevel log_level = LogLevel::warning;            // KILN_LOG_LEVEL
+  std::optional<std::string> xdg_cache_home;         // XDG_CACHE_HOME
+  std::optional<std::string> home;                   // HOME
 
   // Empty values count as unset. invalid_argument names the variable, its value and what is
   // allowed.

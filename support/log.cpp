@@ -34,7 +34,9 @@ Log& state() {
 
 }  // namespace
 
-std::string_view log_level_name(LogLevel level) { return kNames.at(static_cast<int>(level)); }
+std::string_view log_level_name(LogLevel level) {
+  return kNames.at(static_cast<int>(level));
+}
 
 Result<LogLevel> parse_log_level(std::string_view name) {
   const auto* found = std::find(kNames.begin(), kNames.end(), name);

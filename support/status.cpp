@@ -12,40 +12,65 @@ const std::string kEmpty;
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::ok: return "ok";
-    case Code::invalid_argument: return "invalid_argument";
-    case Code::not_found: return "not_found";
-    case Code::unsupported: return "unsupported";
-    case Code::unavailable: return "unavailable";
-    case Code::not_ready: return "not_ready";
-    case Code::compile_failed: return "compile_failed";
-    case Code::compile_disabled: return "compile_disabled";
-    case Code::load_failed: return "load_failed";
-    case Code::launch_failed: return "launch_failed";
-    case Code::io: return "io";
-    case Code::corrupt: return "corrupt";
-    case Code::busy: return "busy";
-    case Code::cancelled: return "cancelled";
-    case Code::out_of_memory: return "out_of_memory";
-    case Code::internal: return "internal";
+    case Code::ok:
+      return "ok";
+    case Code::invalid_argument:
+      return "invalid_argument";
+    case Code::not_found:
+      return "not_found";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::unavailable:
+      return "unavailable";
+    case Code::not_ready:
+      return "not_ready";
+    case Code::compile_failed:
+      return "compile_failed";
+    case Code::compile_disabled:
+      return "compile_disabled";
+    case Code::load_failed:
+      return "load_failed";
+    case Code::launch_failed:
+      return "launch_failed";
+    case Code::io:
+      return "io";
+    case Code::corrupt:
+      return "corrupt";
+    case Code::busy:
+      return "busy";
+    case Code::cancelled:
+      return "cancelled";
+    case Code::out_of_memory:
+      return "out_of_memory";
+    case Code::internal:
+      return "internal";
   }
   return "unknown";
 }
 
 std::string_view origin_name(Origin origin) {
   switch (origin) {
-    case Origin::kiln: return "kiln";
-    case Origin::nvrtc: return "nvrtc";
-    case Origin::cuda: return "cuda";
-    case Origin::sqlite: return "sqlite";
-    case Origin::system: return "system";
+    case Origin::kiln:
+      return "kiln";
+    case Origin::nvrtc:
+      return "nvrtc";
+    case Origin::cuda:
+      return "cuda";
+    case Origin::sqlite:
+      return "sqlite";
+    case Origin::system:
+      return "system";
   }
   return "unknown";
 }
 
-const std::string& Status::message() const { return is_ok() ? kEmpty : failure_->message; }
+const std::string& Status::message() const {
+  return is_ok() ? kEmpty : failure_->message;
+}
 
-const std::string& Status::detail() const { return is_ok() ? kEmpty : failure_->detail; }
+const std::string& Status::detail() const {
+  return is_ok() ? kEmpty : failure_->detail;
+}
 
 Status Status::with_context(std::string_view context) const {
   if (is_ok()) return *this;

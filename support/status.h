@@ -86,12 +86,13 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   // Implicit on purpose: `return value;` and `return status;` both read naturally.
-  Result(T value) : state_(std::move(value)) {}              // NOLINT(google-explicit-constructor)
-  Result(Status status) : state_(std::move(status)) {}       // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : state_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::decay_t<U>, T> &&
-             !std::is_same_v<std::decay_t<U>, Status> && !std::is_same_v<std::decay_t<U>, Result>)
-  Result(U&& value) : state_(T(std::forward<U>(value))) {}   // NOLINT
+  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
+           !std::is_same_v<std::decay_t<U>, Status> && !std::is_same_v<std::decay_t<U>, Result>)
+      Result(U&& value)
+      : state_(T(std::forward<U>(value))) {}  // NOLINT
 
   bool is_ok() const { return std::holds_alternative<T>(state_); }
   // Success is an empty Status.
@@ -116,11 +117,11 @@ class [[nodiscard]] Result {
 #define KILN_CONCAT(a, b) KILN_CONCAT_IMPL(a, b)
 
 // Returns from the enclosing function if `expression` (a Status) is a failure.
-#define KILN_TRY(expression)                                                        \
-  do {                                                                              \
-    if (::kiln::Status kiln_status = (expression); !kiln_status.is_ok()) {          \
-      return kiln_status;                                                           \
-    }                                                                               \
+#define KILN_TRY(expression)                                               \
+  do {                                                                     \
+    if (::kiln::Status kiln_status = (expression); !kiln_status.is_ok()) { \
+      return kiln_status;                                                  \
+    }                                                                      \
   } while (false)
 
 // Initializes or assigns `target` from a Result, or returns its failure.

@@ -47,7 +47,7 @@ Status parse_bounds(const nlohmann::json& json, Term& term) {
   }
   if ((term.min && term.max && *term.min > *term.max) ||
       (term.target_min && term.target_max && *term.target_min > *term.target_max)) {
-    return failure(Code::invalid_argument, "\"min\" is above \"max\"");
+    return failure(Code::invalid_argument, R"("min" is above "max")");
   }
   return {};
 }

@@ -14,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 16;
+constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
 // Builds the document, and stops at the first thing that is wrong.
 class Builder final : public nlohmann::json_sax<Json> {
@@ -113,7 +114,6 @@ Status decode(const Json& json, bool& value) {
 }
 
 Status decode(const Json& json, std::int64_t& value) {
-  constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!json.is_number_integer() ||
       (json.is_number_unsigned() && json.get<std::uint64_t>() > kLargest)) {
     return failure(Code::invalid_argument, "must be an integer of 64 bits");
@@ -189,18 +189,23 @@ Result<JsonObject> JsonObject::open(const Json& json) {
   return JsonObject(json);
 }
 
-const Json* JsonObject::find(const std::string& member) {
-  asked_.insert(member);
+const Json* JsonObject::find(std::string_view member) {
+  if (!is_asked(member)) asked_.push_back(member);
   const auto found = json_->find(member);
   return found == json_->end() ? nullptr : &*found;
 }
 
+bool JsonObject::is_asked(std::string_view member) const {
+  return std::find(asked_.begin(), asked_.end(), member) != asked_.end();
+}
+
 Status JsonObject::finish() const {
   for (auto member = json_->begin(); member != json_->end(); ++member) {
-    if (asked_.find(member.key()) == asked_.end()) {
-      return failure(Code::invalid_argument, "unknown member {}; known: {}",
-                     in_quotes(member.key()), joined(asked_, ", "));
-    }
+    if (is_asked(member.key())) continue;
+    std::vector<std::string_view> known = asked_;
+    std::sort(known.begin(), known.end());
+    return failure(Code::invalid_argument, "unknown member {}; known: {}", in_quotes(member.key()),
+                   joined(known, ", "));
   }
   return {};
 }

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,32 +41,33 @@ Status decode(const nlohmann::json& json, std::optional<T>& value) {
 Result<std::string> scalar_text(const nlohmann::json& json);
 
 // Reads an object's members one by one; finish() then refuses every member that was not asked for.
-// Borrows the JSON.
+// Borrows the JSON and the members' names.
 class JsonObject {
  public:
   static Result<JsonObject> open(const nlohmann::json& json);
 
   template <typename T>
-  Status required(const std::string& member, T& value) {
+  Status required(std::string_view member, T& value) {
     const nlohmann::json* json = find(member);
     if (json == nullptr) return failure(Code::invalid_argument, "member \"{}\" is missing", member);
     return decode(*json, value).with_context(member);
   }
   // Leaves `value` alone if there is no such member.
   template <typename T>
-  Status optional(const std::string& member, T& value) {
+  Status optional(std::string_view member, T& value) {
     const nlohmann::json* json = find(member);
     return json == nullptr ? Status() : decode(*json, value).with_context(member);
   }
   // Null if absent. Counts as asked for.
-  const nlohmann::json* find(const std::string& member);
+  const nlohmann::json* find(std::string_view member);
   Status finish() const;
 
  private:
+  bool is_asked(std::string_view member) const;
   explicit JsonObject(const nlohmann::json& json) : json_(&json) {}
 
   const nlohmann::json* json_;
-  std::set<std::string> asked_;
+  std::vector<std::string_view> asked_;
 };
 
 // Calls `read(element)`, which returns a Status, for every element; failures name the index.
@@ -75,7 +75,8 @@ template <typename Read>
 Status for_each_element(const nlohmann::json& json, Read read) {
   if (!json.is_array()) return failure(Code::invalid_argument, "must be a list");
   for (std::size_t i = 0; i < json.size(); ++i) {
-    KILN_TRY(read(json[i]).with_context(fmt::format("[{}]", i)));
+    const Status status = read(json[i]);
+    if (!status.is_ok()) return status.with_context(fmt::format("[{}]", i));
   }
   return {};
 }

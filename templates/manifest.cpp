@@ -32,7 +32,7 @@ constexpr std::pair<std::string_view, ArgumentKind> kArgumentKinds[] = {
 
 template <typename T, std::size_t Count>
 Status required_name(JsonObject& object,
-                     const std::string& member,
+                     std::string_view member,
                      const std::pair<std::string_view, T> (&names)[Count],
                      T& value) {
   std::string text;
@@ -55,7 +55,7 @@ constexpr std::pair<std::string_view, std::int64_t> kDtypes[] = {
 };
 
 // A count in a rule: a number, or the name of what gives it. Both are kept as text.
-Status optional_count(JsonObject& object, const std::string& member, std::string& text) {
+Status optional_count(JsonObject& object, std::string_view member, std::string& text) {
   const Json* json = object.find(member);
   if (json == nullptr) return {};
   if (!json->is_string()) {
@@ -72,7 +72,7 @@ Status optional_count(JsonObject& object, const std::string& member, std::string
 
 // Reads a list of objects, each with `read(object, element)`.
 template <typename T, typename Read>
-Status read_list(JsonObject& object, const std::string& member, std::vector<T>& list, Read read) {
+Status read_list(JsonObject& object, std::string_view member, std::vector<T>& list, Read read) {
   const Json* elements = object.find(member);
   if (elements == nullptr) return {};
   return for_each_element(*elements,
@@ -84,7 +84,7 @@ Status read_list(JsonObject& object, const std::string& member, std::vector<T>& 
       .with_context(member);
 }
 
-Status require_member(JsonObject& object, const std::string& member) {
+Status require_member(JsonObject& object, std::string_view member) {
   if (object.find(member) != nullptr) return {};
   return failure(Code::invalid_argument, "member \"{}\" is missing", member);
 }
@@ -196,7 +196,7 @@ Status read_tuning(JsonObject& object, TuningRule& rule) {
   }
   for (auto value = values.begin(); value != values.end(); ++value) {
     auto& [name, number] = rule.values.emplace_back(value.key(), 0);
-    KILN_TRY(decode(value.value(), number).with_context("set: " + in_quotes(name)));
+    KILN_TRY(decode(value.value(), number).with_context(name).with_context("set"));
   }
   return {};
 }

@@ -99,6 +99,6 @@ struct Manifest {
 std::int64_t dtype_bytes(std::string_view dtype);
 
 // invalid_argument: what is wrong and where, including every name that refers to nothing.
-Result<Manifest> parse_manifest(std::string_view json);
+Result<Manifest> parse_manifest(std::string_view text);
 
 }  // namespace kiln

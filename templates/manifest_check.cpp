@@ -21,10 +21,6 @@ Status wrong(fmt::format_string<Args...> format, Args&&... args) {
   return failure(Code::invalid_argument, format, std::forward<Args>(args)...);
 }
 
-std::string context(std::string_view what, std::string_view name) {
-  return fmt::format("{} {}", what, in_quotes(name));
-}
-
 class Checker {
  public:
   explicit Checker(const Manifest& manifest) : manifest_(manifest) {}
@@ -74,7 +70,8 @@ class Checker {
                    .with_context("tuning: when"));
       std::set<std::string_view> taken;
       for (const auto& [name, value] : rule.values) {
-        KILN_TRY(check_name(name, taken).with_context(context("tuning name", name)));
+        const Status status = check_name(name, taken);
+        if (!status.is_ok()) return status.with_context("tuning name " + in_quotes(name));
         if (manifest_.find_parameter(name) != nullptr) {
           return wrong("tuning name \"{}\" is a parameter's name", name);
         }
@@ -88,9 +85,9 @@ class Checker {
   Status check_arguments() {
     std::set<std::string_view> taken;
     for (const KernelArgument& argument : manifest_.arguments) {
-      const std::string where = context("argument", argument.name);
-      KILN_TRY(check_name(argument.name, taken).with_context(where));
-      KILN_TRY(check_argument(argument).with_context(where));
+      Status status = check_name(argument.name, taken);
+      if (status.is_ok()) status = check_argument(argument);
+      if (!status.is_ok()) return status.with_context("argument " + in_quotes(argument.name));
     }
     return {};
   }
@@ -123,8 +120,8 @@ class Checker {
       return wrong("grid has {} dimensions; allowed: 1 to 3", launch.grid.size());
     }
     for (std::size_t i = 0; i < launch.grid.size(); ++i) {
-      KILN_TRY(
-          check_grid(launch.grid[i], kMaxGrid.at(i)).with_context(fmt::format("grid: [{}]", i)));
+      const Status status = check_grid(launch.grid[i], kMaxGrid.at(i));
+      if (!status.is_ok()) return status.with_context(fmt::format("grid: [{}]", i));
     }
     return {};
   }

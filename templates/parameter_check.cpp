@@ -60,7 +60,7 @@ Status check_parameter(const Parameter& parameter, Parameters earlier) {
   if (has_bounds && !parameter.values.empty()) return wrong("has both values and bounds");
   if ((parameter.min && parameter.max && *parameter.min > *parameter.max) ||
       (parameter.real_min && parameter.real_max && *parameter.real_min > *parameter.real_max)) {
-    return wrong("\"min\" is above \"max\"");
+    return wrong(R"("min" is above "max")");
   }
   if (!parameter.relevant_when.terms.empty() && !parameter.default_value) {
     return wrong("has a relevant_when, so it must have a default");
@@ -97,7 +97,8 @@ Status check_condition(const Condition& condition,
       return wrong("no parameter {} is known here; known: {}", in_quotes(term.name),
                    names.empty() ? "none" : joined(names, ", "));
     }
-    KILN_TRY(check_term(term, *parameter).with_context("condition on " + in_quotes(term.name)));
+    const Status status = check_term(term, *parameter);
+    if (!status.is_ok()) return status.with_context("condition on " + in_quotes(term.name));
   }
   return {};
 }
@@ -105,9 +106,9 @@ Status check_condition(const Condition& condition,
 Status check_parameters(Parameters parameters) {
   std::set<std::string_view> taken;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::string where = "parameter " + in_quotes(parameters[i].name);
-    KILN_TRY(check_name(parameters[i].name, taken).with_context(where));
-    KILN_TRY(check_parameter(parameters[i], parameters.first(i)).with_context(where));
+    Status status = check_name(parameters[i].name, taken);
+    if (status.is_ok()) status = check_parameter(parameters[i], parameters.first(i));
+    if (!status.is_ok()) return status.with_context("parameter " + in_quotes(parameters[i].name));
   }
   return {};
 }

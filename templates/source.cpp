@@ -20,6 +20,7 @@ struct Directive {
 
 // Joins continued lines, as the compiler does before anything else.
 std::string spliced(std::string_view text) {
+  if (text.find('\\') == std::string_view::npos) return std::string(text);
   std::string result;
   result.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -42,6 +43,13 @@ std::size_t hash_size(std::string_view text) {
     if (text.starts_with(spelling)) return spelling.size();
   }
   return 0;
+}
+
+// Where the next one may be; the end of the text if nowhere.
+std::size_t next_hash(std::string_view text, std::size_t position) {
+  const auto* found = std::find_if(text.begin() + position, text.end(),
+                                   [](char c) { return c == '#' || c == '%' || c == '?'; });
+  return static_cast<std::size_t>(found - text.begin());
 }
 
 std::string_view skip_blanks(std::string_view text) {
@@ -87,7 +95,7 @@ Result<std::vector<Directive>> find_directives(const SourceText& source) {
   const std::string text = spliced(source.text);
   const std::string_view all = text;
   std::vector<Directive> directives;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = next_hash(all, 0); i < all.size(); i = next_hash(all, i + 1)) {
     const std::size_t hash = hash_size(all.substr(i));
     if (hash == 0) continue;
     std::string_view rest = skip_blanks(all.substr(i + hash));

@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::string_view> names_of(const std::vector<Parameter>& parameters) {
   std::vector<std::string_view> names;
+  names.reserve(parameters.size());
   for (const Parameter& parameter : parameters)
     names.push_back(parameter.name);
   return names;
@@ -30,7 +31,7 @@ Status check_names(const Manifest& manifest, const ParameterList& given) {
                      manifest.name, in_quotes(name), joined(names_of(manifest.parameters), ", "));
     }
     if (std::any_of(given.begin(), entry, [&](const auto& other) { return other.first == name; })) {
-      return failure(Code::invalid_argument, "parameter \"{}\" is given twice", name);
+      return failure(Code::invalid_argument, R"(parameter "{}" is given twice)", name);
     }
   }
   return {};

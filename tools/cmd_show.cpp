@@ -19,6 +19,8 @@
 namespace kiln {
 namespace {
 
+constexpr mode_t kImageMode = 0666;  // less the caller's umask
+
 struct Options {
   std::string entry;
   std::optional<std::string> target, image;
@@ -166,8 +168,7 @@ Status write_image(const Session& session, const Digest& key, const std::string&
   if (!found) {
     return failure(Code::corrupt, "the entry is damaged, so its image was not written");
   }
-  constexpr mode_t kMode = 0666;  // less the caller's umask
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kImageMode));
   if (!file) return system_failure(Code::io, errno, path);
   const Status status = write_all(file.get(), found->image);
   return status.with_context(path);

@@ -157,7 +157,6 @@ RunCommand cmd_warm(CLI::App& command) {
                   "targets separated by commas, as in sm_90a,sm_100a; the local devices' if left "
                   "out")
       ->type_name("TARGET[,TARGET]")
-      ->delimiter(',')
       ->allow_extra_args(false);
   command
       .add_option("--shard", request.shard,

@@ -3,7 +3,10 @@
 
 #include "support/text.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 
 namespace kiln {
 
@@ -14,7 +17,14 @@ Result<CacheDirectory> cache_directory(const Session& session) {
 
 Result<std::unique_ptr<Store>> inspect_store(const Session& session) {
   const Result<CacheDirectory> directory = cache_directory(session);
-  if (directory.is_ok()) return Store::open(directory->path, StoreMode::inspect);
+  if (directory.is_ok()) {
+    // The store takes this for an absent one.
+    struct stat status {};
+    if (::stat(directory->path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+      return system_failure(Code::io, ENOTDIR, directory->path);
+    }
+    return Store::open(directory->path, StoreMode::inspect);
+  }
   if (directory.status().code() != Code::unavailable) return directory.status();
   session.console.write_log(LogLevel::warning, directory.status().message());
   return std::unique_ptr<Store>();

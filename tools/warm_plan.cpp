@@ -6,6 +6,7 @@
 #include "templates/parameter_value.h"
 #include "templates/spec.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -42,9 +43,14 @@ Result<Variants> read_variants(const WarmRequest& request, const Catalog& catalo
 
 Result<std::set<Target>> read_targets(const WarmRequest& request, Devices& devices) {
   std::set<Target> targets;
-  for (const std::string& text : request.targets) {
-    KILN_TRY_ASSIGN(const Target target, parse_target(text));
-    targets.insert(target);
+  for (const std::string_view list : request.targets) {
+    std::size_t start = 0;
+    while (start <= list.size()) {
+      const std::size_t end = std::min(list.find(',', start), list.size());
+      KILN_TRY_ASSIGN(const Target target, parse_target(list.substr(start, end - start)));
+      targets.insert(target);
+      start = end + 1;
+    }
   }
   if (!targets.empty()) return targets;
   const Result<std::vector<Device>> found = devices.list();

@@ -26,7 +26,7 @@ struct WarmPair {
 struct WarmRequest {
   std::vector<std::string> specs;
   std::vector<std::string> models;
-  std::vector<std::string> targets;  // none: those of the local devices
+  std::vector<std::string> targets;  // comma-separated; none: those of the local devices
   std::optional<std::string> shard;  // "i/n"
 };
 

@@ -18,11 +18,17 @@ const Status kOutOfMemory = failure(Code::out_of_memory, "the host is out of mem
 
 }  // namespace
 
-void set_last_error(const Status& status) noexcept { thread_error() = status; }
+void set_last_error(const Status& status) noexcept {
+  thread_error() = status;
+}
 
-const Status& last_error() noexcept { return thread_error(); }
+const Status& last_error() noexcept {
+  return thread_error();
+}
 
-const Status& out_of_memory_status() noexcept { return kOutOfMemory; }
+const Status& out_of_memory_status() noexcept {
+  return kOutOfMemory;
+}
 
 }  // namespace kiln
 
@@ -30,13 +36,21 @@ const char* kiln_status_name(kiln_status_t status) {
   return kiln::code_name(static_cast<kiln::Code>(status)).data();  // from literals
 }
 
-const char* kiln_last_error_message(void) { return kiln::last_error().message().c_str(); }
+const char* kiln_last_error_message(void) {
+  return kiln::last_error().message().c_str();
+}
 
-const char* kiln_last_error_detail(void) { return kiln::last_error().detail().c_str(); }
+const char* kiln_last_error_detail(void) {
+  return kiln::last_error().detail().c_str();
+}
 
-int32_t kiln_last_error_origin(void) { return static_cast<int32_t>(kiln::last_error().origin()); }
+int32_t kiln_last_error_origin(void) {
+  return static_cast<int32_t>(kiln::last_error().origin());
+}
 
-int32_t kiln_last_error_native_code(void) { return kiln::last_error().native_code(); }
+int32_t kiln_last_error_native_code(void) {
+  return kiln::last_error().native_code();
+}
 
 kiln_status_t kiln_set_log_callback(kiln_log_callback_t callback, void* user_data, int32_t level) {
   return kiln::guard([&]() -> kiln::Status {

@@ -47,7 +47,9 @@ kiln_status_t kiln_context_open(const kiln_context_options_t* options,
   });
 }
 
-void kiln_context_close(kiln_context_t* context) { delete context; }
+void kiln_context_close(kiln_context_t* context) {
+  delete context;
+}
 
 kiln_status_t kiln_context_statistics(kiln_context_t* context, kiln_statistics_t* out_statistics) {
   return kiln::guard([&]() -> kiln::Status {

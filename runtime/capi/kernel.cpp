@@ -11,18 +11,24 @@ namespace {
 
 Result<KernelRequest> kernel_request(const kiln_kernel_spec_t* given) {
   KILN_TRY(require(given, "spec"));
-  KILN_TRY_ASSIGN(const kiln_kernel_spec_t spec,
-                  read_options<kiln_kernel_spec_t>(given, KILN_KERNEL_SPEC_INIT,
-                                                   "kiln_kernel_spec_t"));
+  KILN_TRY_ASSIGN(
+      const kiln_kernel_spec_t spec,
+      read_options<kiln_kernel_spec_t>(given, KILN_KERNEL_SPEC_INIT, "kiln_kernel_spec_t"));
   KILN_TRY(require(spec.text, "spec.text"));
   KernelRequest request;
   request.spec = spec.text;
   if (spec.target != nullptr) request.target = spec.target;
   request.device = spec.device;
   switch (spec.limit) {
-    case KILN_ACQUIRE_COMPILE: request.limit = AcquireLimit::compile; break;
-    case KILN_ACQUIRE_LOAD: request.limit = AcquireLimit::load; break;
-    case KILN_ACQUIRE_MEMORY: request.limit = AcquireLimit::memory; break;
+    case KILN_ACQUIRE_COMPILE:
+      request.limit = AcquireLimit::compile;
+      break;
+    case KILN_ACQUIRE_LOAD:
+      request.limit = AcquireLimit::load;
+      break;
+    case KILN_ACQUIRE_MEMORY:
+      request.limit = AcquireLimit::memory;
+      break;
     default:
       return failure(Code::invalid_argument, "spec.limit is {}; allowed: 0, 1, 2", spec.limit);
   }
@@ -31,19 +37,26 @@ Result<KernelRequest> kernel_request(const kiln_kernel_spec_t* given) {
 
 int32_t tier_value(Tier tier) {
   switch (tier) {
-    case Tier::memory: return KILN_TIER_MEMORY;
-    case Tier::disk: return KILN_TIER_DISK;
-    case Tier::compiled: return KILN_TIER_COMPILED;
+    case Tier::memory:
+      return KILN_TIER_MEMORY;
+    case Tier::disk:
+      return KILN_TIER_DISK;
+    case Tier::compiled:
+      return KILN_TIER_COMPILED;
   }
   return -1;
 }
 
 Result<Argument> to_argument(const kiln_argument_t& given, std::size_t index) {
   switch (given.type) {
-    case KILN_ARGUMENT_POINTER: return Argument::of_pointer(given.value.pointer);
-    case KILN_ARGUMENT_INT32: return Argument::of_int32(given.value.int32);
-    case KILN_ARGUMENT_INT64: return Argument::of_int64(given.value.int64);
-    case KILN_ARGUMENT_FLOAT32: return Argument::of_float32(given.value.float32);
+    case KILN_ARGUMENT_POINTER:
+      return Argument::of_pointer(given.value.pointer);
+    case KILN_ARGUMENT_INT32:
+      return Argument::of_int32(given.value.int32);
+    case KILN_ARGUMENT_INT64:
+      return Argument::of_int64(given.value.int64);
+    case KILN_ARGUMENT_FLOAT32:
+      return Argument::of_float32(given.value.float32);
     default:
       return failure(Code::invalid_argument, "arguments[{}].type is {}; allowed: 0 to 3", index,
                      given.type);
@@ -51,9 +64,9 @@ Result<Argument> to_argument(const kiln_argument_t& given, std::size_t index) {
 }
 
 Result<LaunchConfig> launch_config(const kiln_launch_config_t* given) {
-  KILN_TRY_ASSIGN(const kiln_launch_config_t config,
-                  read_options<kiln_launch_config_t>(given, KILN_LAUNCH_CONFIG_INIT,
-                                                     "kiln_launch_config_t"));
+  KILN_TRY_ASSIGN(
+      const kiln_launch_config_t config,
+      read_options<kiln_launch_config_t>(given, KILN_LAUNCH_CONFIG_INIT, "kiln_launch_config_t"));
   LaunchConfig result;
   result.grid = {config.grid[0], config.grid[1], config.grid[2]};
   result.block = {config.block[0], config.block[1], config.block[2]};
@@ -65,15 +78,15 @@ Result<LaunchConfig> launch_config(const kiln_launch_config_t* given) {
 }  // namespace
 }  // namespace kiln
 
-kiln_status_t kiln_kernel_acquire(kiln_context_t* context, const kiln_kernel_spec_t* spec,
+kiln_status_t kiln_kernel_acquire(kiln_context_t* context,
+                                  const kiln_kernel_spec_t* spec,
                                   kiln_kernel_t** out_kernel) {
   return kiln::guard([&]() -> kiln::Status {
     KILN_TRY(kiln::require(out_kernel, "out_kernel"));
     *out_kernel = nullptr;
     KILN_TRY(kiln::require(context, "context"));
     KILN_TRY_ASSIGN(const kiln::KernelRequest request, kiln::kernel_request(spec));
-    KILN_TRY_ASSIGN(auto kernel,
-                    kiln::Kernel::acquire(context->engine, context->devices, request));
+    KILN_TRY_ASSIGN(auto kernel, kiln::Kernel::acquire(context->engine, context->devices, request));
     const kiln::CompiledKernel& compiled = kernel->compiled();
     *out_kernel = new kiln_kernel{kernel, compiled.key.hex(), compiled.variant.spec(),
                                   compiled.artifact.target.text()};
@@ -81,7 +94,9 @@ kiln_status_t kiln_kernel_acquire(kiln_context_t* context, const kiln_kernel_spe
   });
 }
 
-void kiln_kernel_release(kiln_kernel_t* kernel) { delete kernel; }
+void kiln_kernel_release(kiln_kernel_t* kernel) {
+  delete kernel;
+}
 
 kiln_status_t kiln_kernel_get_info(const kiln_kernel_t* kernel, kiln_kernel_info_t* out_info) {
   return kiln::guard([&]() -> kiln::Status {
@@ -107,8 +122,10 @@ kiln_status_t kiln_kernel_get_info(const kiln_kernel_t* kernel, kiln_kernel_info
   });
 }
 
-kiln_status_t kiln_kernel_launch(kiln_kernel_t* kernel, const kiln_launch_config_t* config,
-                                 const kiln_argument_t* arguments, size_t count) {
+kiln_status_t kiln_kernel_launch(kiln_kernel_t* kernel,
+                                 const kiln_launch_config_t* config,
+                                 const kiln_argument_t* arguments,
+                                 size_t count) {
   return kiln::guard([&]() -> kiln::Status {
     KILN_TRY(kiln::require(kernel, "kernel"));
     if (count != 0) {

@@ -3,7 +3,9 @@
 
 #include "runtime/build_info.h"
 
-int32_t kiln_version_number(void) { return KILN_VERSION_NUMBER; }
+int32_t kiln_version_number(void) {
+  return KILN_VERSION_NUMBER;
+}
 
 const char* kiln_build_info(void) {
   static const std::string& text = *new std::string(kiln::build_info());

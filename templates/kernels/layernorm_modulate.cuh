@@ -80,8 +80,7 @@ __global__ void __launch_bounds__(kRowThreads, min_blocks)
   if constexpr (out != Out::bf16) inverse = inverse_of<reciprocal>(*input_scale);
 
   const auto load_row = [&](Slice& slice, unsigned row) {
-    slice.template load<vector>(
-        x + row_offset(row, rows_per_batch, x_row_stride, x_batch_stride));
+    slice.template load<vector>(x + row_offset(row, rows_per_batch, x_row_stride, x_batch_stride));
   };
   Slice slice;
   Slice next_slice;

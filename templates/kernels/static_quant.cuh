@@ -18,10 +18,10 @@ __global__ void __launch_bounds__(threads) static_quant(const Bf16* x,
                                                         long long columns,
                                                         long long x_row_stride,
                                                         long long out_row_stride) {
-  constexpr int pairs = (vector + 1) / 2;
+  constexpr int pairs = vector == 1 ? 1 : vector / 2;
   constexpr int step = threads * vector;
-  const long long begin = static_cast<long long>(blockIdx.x) * (step * unroll) +
-                          static_cast<int>(threadIdx.x) * vector;
+  const long long begin =
+      static_cast<long long>(blockIdx.x) * (step * unroll) + static_cast<int>(threadIdx.x) * vector;
 
   wait_for_earlier_kernels();
   const float inverse = inverse_of<reciprocal>(*input_scale);
@@ -35,14 +35,24 @@ __global__ void __launch_bounds__(threads) static_quant(const Bf16* x,
 #pragma unroll
     for (int i = 0; i < unroll; ++i) {
       const long long column = begin + i * step;
-      if (column < columns) load<vector>(row_x + column, values[i]);
+      if (column >= columns) break;
+      if constexpr (vector == 1) {
+        values[i][0] = load_one(row_x + column);
+      } else {
+        load<vector>(row_x + column, values[i]);
+      }
     }
 #pragma unroll
     for (int i = 0; i < unroll; ++i) {
       const long long column = begin + i * step;
+      if (column >= columns) break;
       Fp8Pair quantized[pairs];
       quantize<format, reciprocal>(values[i], inverse, quantized);
-      if (column < columns) store<vector>(row_out + column, quantized);
+      if constexpr (vector == 1) {
+        store_one(row_out + column, quantized[0]);
+      } else {
+        store<vector>(row_out + column, quantized);
+      }
     }
   }
 }

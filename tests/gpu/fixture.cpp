@@ -8,7 +8,8 @@ StreamApi StreamApi::load() {
   REQUIRE(library != nullptr);
   const auto resolve = [library](const char* name, auto& function) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(library, name));
-    REQUIRE_MESSAGE(function != nullptr, name);
+    const bool is_found = function != nullptr;  // doctest cannot print a function pointer
+    REQUIRE_MESSAGE(is_found, name);
   };
   StreamApi api{};
   resolve("cuStreamCreate", api.create);

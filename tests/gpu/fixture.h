@@ -9,9 +9,9 @@
 #include "runtime/launch.h"
 #include "tests/support/temporary_directory.h"
 
+#include <cuda.h>
 #include <doctest/doctest.h>
 
-#include <cuda.h>
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -23,11 +23,12 @@
 
 namespace kiln::test {
 
-#define REQUIRE_OK(...)                                                                       \
-  do {                                                                                        \
-    const Status required_status = (__VA_ARGS__);                                             \
-    REQUIRE_MESSAGE(required_status.is_ok(), required_status.message() << "\n"                \
-                                                                       << required_status.detail()); \
+#define REQUIRE_OK(...)                                                        \
+  do {                                                                         \
+    const Status required_status = (__VA_ARGS__);                              \
+    REQUIRE_MESSAGE(required_status.is_ok(), required_status.message()         \
+                                                 << "\n"                       \
+                                                 << required_status.detail()); \
   } while (false)
 
 // Stream, event-free: what the tests need of the driver and the library does not.
@@ -47,10 +48,12 @@ struct StreamApi {
 template <typename T>
 class Buffer {
  public:
-  Buffer(std::shared_ptr<const Driver> driver, std::shared_ptr<const Device> device,
+  Buffer(std::shared_ptr<const Driver> driver,
+         std::shared_ptr<const Device> device,
          const std::vector<T>& values)
       : count_(values.size()),
-        memory_(*DeviceMemory::allocate(std::move(driver), std::move(device),
+        memory_(*DeviceMemory::allocate(std::move(driver),
+                                        std::move(device),
                                         values.size() * sizeof(T))) {
     set(values);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exits 77, which means skipped, on a machine without a CUDA device.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
-
 #include "runtime/device.h"
+
+#include <doctest/doctest.h>
 
 #include <cstdio>
 

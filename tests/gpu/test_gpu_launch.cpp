@@ -113,14 +113,15 @@ TEST_SUITE("launch") {
           if (api.create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) ++failures;
         }
         for (int j = 0; j < 100; ++j) {
-          const Status status = launch(*quantization.kernel, {.stream = stream},
-                                       quantization.arguments());
+          const Status status =
+              launch(*quantization.kernel, {.stream = stream}, quantization.arguments());
           if (!status.is_ok()) ++failures;
         }
         if (stream != nullptr && api.synchronize(stream) != CUDA_SUCCESS) ++failures;
       });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
     CHECK(failures == 0);
     CHECK(quantization.out.get() == quantization.all(kOne));
   }
@@ -159,7 +160,7 @@ TEST_SUITE("capture") {
       REQUIRE(api.begin_capture(stream, mode) == CUDA_SUCCESS);
       // Loaded for the first time while the stream captures.
       const auto loaded = gpu.acquire(fmt::format("static_quant:out=e5m2,vector={}",
-                                                  mode == CU_STREAM_CAPTURE_MODE_GLOBAL ? 1
+                                                  mode == CU_STREAM_CAPTURE_MODE_GLOBAL    ? 1
                                                   : mode == CU_STREAM_CAPTURE_MODE_RELAXED ? 2
                                                                                            : 4));
       CHECK(loaded->acquired().tier == Tier::compiled);

@@ -17,8 +17,8 @@ std::vector<std::uint16_t> values(std::size_t count, std::uint32_t seed) {
   for (std::uint16_t& value : result) {
     seed = seed * 1664525U + 1013904223U;
     const std::uint32_t exponent = 120 + (seed >> 8U) % 9;
-    value = static_cast<std::uint16_t>((seed >> 31U) << 15U | exponent << 7U |
-                                       ((seed >> 16U) & 0x7FU));
+    value =
+        static_cast<std::uint16_t>((seed >> 31U) << 15U | exponent << 7U | ((seed >> 16U) & 0x7FU));
   }
   return result;
 }
@@ -26,7 +26,7 @@ std::vector<std::uint16_t> values(std::size_t count, std::uint32_t seed) {
 struct Shape {
   int hidden = 0;
   int batches = 1;
-  int rows = 1;           // of one batch
+  int rows = 1;             // of one batch
   std::int64_t offset = 0;  // elements before the first row, everywhere
   std::int64_t gap = 0;     // elements between rows, everywhere
 };
@@ -53,14 +53,13 @@ Outputs run(Gpu& gpu, const Shape& shape, int vector) {
   const auto at = static_cast<std::size_t>(shape.offset);
   REQUIRE_OK(launch(
       *kernel, {},
-      std::vector<Argument>{
-          x.argument(at), scale.argument(at), shift.argument(at), input_scale.argument(),
-          bf16.argument(at), e4m3.argument(at), e5m2.argument(at),
-          Argument::of_int32(shape.batches * shape.rows), Argument::of_int32(shape.rows),
-          Argument::of_int64(row_stride), Argument::of_int64(batch_stride),
-          Argument::of_int64(row_stride), Argument::of_int64(row_stride),
-          Argument::of_int64(row_stride), Argument::of_int64(batch_stride),
-          Argument::of_float32(1e-6F)}));
+      std::vector<Argument>{x.argument(at), scale.argument(at), shift.argument(at),
+                            input_scale.argument(), bf16.argument(at), e4m3.argument(at),
+                            e5m2.argument(at), Argument::of_int32(shape.batches * shape.rows),
+                            Argument::of_int32(shape.rows), Argument::of_int64(row_stride),
+                            Argument::of_int64(batch_stride), Argument::of_int64(row_stride),
+                            Argument::of_int64(row_stride), Argument::of_int64(row_stride),
+                            Argument::of_int64(batch_stride), Argument::of_float32(1e-6F)}));
   return {bf16.get(), e4m3.get(), e5m2.get()};
 }
 
@@ -84,11 +83,12 @@ int wrong_places(const std::vector<T>& output, const Shape& shape, T guard) {
 TEST_SUITE("layernorm_modulate") {
   TEST_CASE("every access width gives the same bits and writes nothing else") {
     Gpu gpu;
-    for (const Shape& shape : {Shape{.hidden = 2240, .batches = 3, .rows = 129, .offset = 4, .gap = 8},
-                               Shape{.hidden = 260, .batches = 1, .rows = 700, .offset = 4, .gap = 4},
-                               Shape{.hidden = 4, .batches = 2, .rows = 1, .offset = 4, .gap = 4},
-                               Shape{.hidden = 6144, .batches = 2, .rows = 300},
-                               Shape{.hidden = 16384, .batches = 1, .rows = 128}}) {
+    for (const Shape& shape :
+         {Shape{.hidden = 2240, .batches = 3, .rows = 129, .offset = 4, .gap = 8},
+          Shape{.hidden = 260, .batches = 1, .rows = 700, .offset = 4, .gap = 4},
+          Shape{.hidden = 4, .batches = 2, .rows = 1, .offset = 4, .gap = 4},
+          Shape{.hidden = 6144, .batches = 2, .rows = 300},
+          Shape{.hidden = 16384, .batches = 1, .rows = 128}}) {
       const Outputs wide = run(gpu, shape, 4);
       CHECK(wrong_places(wide.bf16, shape, kGuard16) == 0);
       CHECK(wrong_places(wide.e4m3, shape, kGuard8) == 0);
@@ -111,7 +111,8 @@ TEST_SUITE("layernorm_modulate") {
     const auto kernel = gpu.acquire("layernorm_modulate:hidden=516,vector=4");
     const auto buffer = gpu.buffer(std::vector<std::uint16_t>(600, 0));
     std::vector<Argument> arguments(16, Argument::of_int64(516));
-    for (std::size_t i = 0; i < 7; ++i) arguments[i] = buffer.argument(1);
+    for (std::size_t i = 0; i < 7; ++i)
+      arguments[i] = buffer.argument(1);
     CHECK(launch(*kernel, {}, arguments).code() == Code::invalid_argument);
   }
 

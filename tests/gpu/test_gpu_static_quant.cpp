@@ -16,7 +16,8 @@ float float_of(std::uint32_t bits) {
 }
 
 // One row of bf16 values through a variant.
-std::vector<std::uint8_t> quantize(Gpu& gpu, const std::string& reciprocal,
+std::vector<std::uint8_t> quantize(Gpu& gpu,
+                                   const std::string& reciprocal,
                                    const std::vector<std::uint16_t>& values,
                                    std::uint32_t scale_bits) {
   const auto kernel = gpu.acquire("static_quant:vector=1,reciprocal=" + reciprocal);
@@ -24,10 +25,13 @@ std::vector<std::uint8_t> quantize(Gpu& gpu, const std::string& reciprocal,
   const auto scale = gpu.buffer<float>({float_of(scale_bits)});
   const auto out = gpu.buffer(std::vector<std::uint8_t>(values.size(), 0xA5));
   const auto count = static_cast<std::int64_t>(values.size());
-  const std::vector<Argument> arguments = {
-      x.argument(),           scale.argument(),          out.argument(),
-      Argument::of_int32(1),  Argument::of_int64(count), Argument::of_int64(count),
-      Argument::of_int64(count)};
+  const std::vector<Argument> arguments = {x.argument(),
+                                           scale.argument(),
+                                           out.argument(),
+                                           Argument::of_int32(1),
+                                           Argument::of_int64(count),
+                                           Argument::of_int64(count),
+                                           Argument::of_int64(count)};
   REQUIRE_OK(launch(*kernel, {}, arguments));
   return out.get();
 }
@@ -40,8 +44,7 @@ TEST_SUITE("static_quant") {
   // Scales whose reciprocal rounds differently in the two ways, with inputs where it shows.
   TEST_CASE("both reciprocals give the bytes of their oracles") {
     Gpu gpu;
-    CHECK(quantize(gpu, "rcp_rn", {0x3C9F, 0x3D1F, 0x3D9F}, 0x3F5D37A7) ==
-          Bytes{0x0B, 0x13, 0x1B});
+    CHECK(quantize(gpu, "rcp_rn", {0x3C9F, 0x3D1F, 0x3D9F}, 0x3F5D37A7) == Bytes{0x0B, 0x13, 0x1B});
     CHECK(quantize(gpu, "div_full", {0x3C9F, 0x3D1F, 0x3D9F}, 0x3F5D37A7) ==
           Bytes{0x0C, 0x14, 0x1C});
     CHECK(quantize(gpu, "rcp_rn", {0x3CD6, 0x3D56, 0x3DD6, 0x3E56}, 0x3FA30C30) ==
@@ -59,8 +62,7 @@ TEST_SUITE("static_quant") {
   TEST_CASE("NaN, infinities and zeros follow each oracle") {
     Gpu gpu;
     const std::vector<std::uint16_t> values = {0x7FC0, 0xFFC0, 0x7F80, 0xFF80, 0x0000, 0x8000};
-    CHECK(quantize(gpu, "rcp_rn", values, 0x3F800000) ==
-          Bytes{0x7F, 0x7F, 0x7E, 0xFE, 0x00, 0x80});
+    CHECK(quantize(gpu, "rcp_rn", values, 0x3F800000) == Bytes{0x7F, 0x7F, 0x7E, 0xFE, 0x00, 0x80});
     CHECK(quantize(gpu, "div_full", values, 0x3F800000) ==
           Bytes{0x7E, 0x7E, 0x7E, 0xFE, 0x00, 0x80});
   }
@@ -80,15 +82,15 @@ TEST_SUITE("static_quant") {
     for (const int vector : {1, 2, 4, 8}) {
       const auto kernel = gpu.acquire(fmt::format("static_quant:vector={}", vector));
       const auto out = gpu.buffer(Bytes(values.size(), 0xA5));
-      REQUIRE_OK(launch(*kernel, {},
-                        std::vector<Argument>{x.argument(), scale.argument(), out.argument(),
-                                              Argument::of_int32(kRows),
-                                              Argument::of_int64(kColumns),
-                                              Argument::of_int64(kStride),
-                                              Argument::of_int64(kStride)}));
+      REQUIRE_OK(
+          launch(*kernel, {},
+                 std::vector<Argument>{x.argument(), scale.argument(), out.argument(),
+                                       Argument::of_int32(kRows), Argument::of_int64(kColumns),
+                                       Argument::of_int64(kStride), Argument::of_int64(kStride)}));
       results.push_back(out.get());
     }
-    for (const Bytes& result : results) CHECK(result == results.front());
+    for (const Bytes& result : results)
+      CHECK(result == results.front());
     std::int64_t touched = 0;
     for (int row = 0; row < kRows; ++row) {
       for (std::int64_t column = kColumns; column < kStride; ++column) {

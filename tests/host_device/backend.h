@@ -33,6 +33,8 @@ class Backend {
   // invalid_argument for arguments that the variant does not take; else what compiling or running
   // it failed with.
   virtual Status run(const Variant& variant, const KernelArguments& arguments) = 0;
+  // Whether a GPU runs them, with its own division and reciprocal square root.
+  virtual bool is_device() const = 0;
 };
 
 }  // namespace kiln

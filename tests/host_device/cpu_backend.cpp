@@ -182,7 +182,7 @@ Result<CpuBackend::Compiled> CpuBackend::build(const Variant& variant,
       reinterpret_cast<const char* (*)()>(dlsym(compiled.library.get(), "kiln_signature"));
   if (compiled.kernel == nullptr || signature == nullptr) return loader_failure();
   if (manifest_signature(variant.manifest()) != signature()) {
-    return failure(Code::internal, "the kernel takes arguments \"{}\", its manifest says \"{}\"",
+    return failure(Code::internal, R"(the kernel takes arguments "{}", its manifest says "{}")",
                    signature(), manifest_signature(variant.manifest()));
   }
   return compiled;

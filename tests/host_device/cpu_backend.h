@@ -40,6 +40,7 @@ class CpuBackend final : public Backend {
   ~CpuBackend() override;
 
   Status run(const Variant& variant, const KernelArguments& arguments) override;
+  bool is_device() const override { return false; }
   void set_order(host::Order order) { order_ = order; }
   std::size_t compile_count() const { return compiled_.size(); }
 

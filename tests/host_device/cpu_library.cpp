@@ -105,8 +105,9 @@ Result<std::string> build_cpu_library(const SourceSet& sources,
                                       "-ffp-contract=off", "-fno-fast-math",
                                       // Kernels read memory through types of several elements.
                                       "-fno-strict-aliasing", "-Wno-unknown-pragmas",
-                                      "-static-libgcc", "-static-libstdc++", "-I" + directory,
-                                      join_path(directory, "library.cpp"), "-o", library};
+                                      "-I" + directory, join_path(directory, "library.cpp"),
+                                      // The program's own C++ and sanitizer libraries serve.
+                                      "-nodefaultlibs", "-lm", "-lc", "-lgcc", "-o", library};
   command.insert(command.end(), flags.begin(), flags.end());
   KILN_TRY(
       run_program(command, join_path(directory, "compiler.log")).with_context(name_expression));

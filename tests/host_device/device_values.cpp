@@ -11,7 +11,8 @@
 namespace kiln::host {
 namespace {
 
-const DeviceValues* device_values = nullptr;  // NOLINT: what kernels call has no other way to it
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): kernels pass no context
+const DeviceValues* device_values = nullptr;
 
 std::optional<float> find(const std::map<std::uint32_t, float>& known, float argument) {
   const auto found = known.find(bits_of(argument));

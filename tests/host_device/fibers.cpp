@@ -2,7 +2,8 @@
 
 #include "tests/host_device/fibers.h"
 
-#include <sys/mman.h>
+#include "tests/host_device/fiber_stack.h"
+
 #include <ucontext.h>
 
 #include <algorithm>
@@ -13,62 +14,16 @@
 #include <string>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define KILN_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define KILN_ADDRESS_SANITIZER 1
-#endif
-#endif
-#ifdef KILN_ADDRESS_SANITIZER
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
-
 namespace kiln::host {
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): CUDA's own are global
 Index thread_index, block_index, block_size, grid_size;
 
 namespace {
 
-constexpr std::size_t kStackBytes = 256UL << 10;
-constexpr std::size_t kGuardBytes = 4096;
 constexpr unsigned kWarpSize = 32;
 
 enum class State { runnable, at_barrier, in_shuffle, left };
-
-// Memory of one fiber's stack, with a page below it that may not be touched.
-class Stack {
- public:
-  Stack()
-      : memory_(mmap(nullptr,
-                     kGuardBytes + kStackBytes,
-                     PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                     -1,
-                     0)) {
-    if (is_valid()) (void)mprotect(memory_, kGuardBytes, PROT_NONE);
-  }
-  ~Stack() {
-    if (!is_valid()) return;
-    clean();
-    munmap(memory_, kGuardBytes + kStackBytes);
-  }
-  Stack(const Stack&) = delete;
-  Stack& operator=(const Stack&) = delete;
-
-  bool is_valid() const { return memory_ != MAP_FAILED; }
-  std::byte* bottom() const { return static_cast<std::byte*>(memory_) + kGuardBytes; }
-  // Forgets what frames of an abandoned fiber marked as out of bounds.
-  void clean() const {
-#ifdef KILN_ADDRESS_SANITIZER
-    __asan_unpoison_memory_region(bottom(), kStackBytes);
-#endif
-  }
-
- private:
-  void* memory_;
-};
 
 struct Fiber {
   ucontext_t context{};
@@ -117,23 +72,8 @@ class Block {
   Fiber* current_ = nullptr;
 };
 
-Block* running = nullptr;  // NOLINT: what kernels call has no other way to it
-
-void before_switch([[maybe_unused]] void** fake_stack,
-                   [[maybe_unused]] const void* bottom,
-                   [[maybe_unused]] std::size_t bytes) {
-#ifdef KILN_ADDRESS_SANITIZER
-  __sanitizer_start_switch_fiber(fake_stack, bottom, bytes);
-#endif
-}
-
-void after_switch([[maybe_unused]] void* fake_stack,
-                  [[maybe_unused]] const void** previous_bottom,
-                  [[maybe_unused]] std::size_t* previous_bytes) {
-#ifdef KILN_ADDRESS_SANITIZER
-  __sanitizer_finish_switch_fiber(fake_stack, previous_bottom, previous_bytes);
-#endif
-}
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): kernels pass no context
+Block* running = nullptr;
 
 void Block::enter() {
   Block& block = *running;
@@ -154,7 +94,7 @@ void Block::start(std::size_t thread) {
   stacks_[thread].clean();
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = stacks_[thread].bottom();
-  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_stack.ss_size = Stack::kBytes;
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, &Block::enter, 0);
 }
@@ -162,7 +102,7 @@ void Block::start(std::size_t thread) {
 void Block::resume(Fiber& fiber, const Stack& stack) {
   current_ = &fiber;
   thread_index = fiber.index;
-  before_switch(&scheduler_fake_stack_, stack.bottom(), kStackBytes);
+  before_switch(&scheduler_fake_stack_, stack.bottom(), Stack::kBytes);
   swapcontext(&scheduler_, &fiber.context);
   after_switch(scheduler_fake_stack_, nullptr, nullptr);
 }

@@ -154,7 +154,7 @@ class CaseBuilder {
     errno = 0;
     const double eps = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != '\0' || errno != 0 || !(eps >= 0)) {
-      return failure(Code::invalid_argument, "metadata \"eps\" is \"{}\"", text);
+      return failure(Code::invalid_argument, R"(metadata "eps" is "{}")", text);
     }
     return static_cast<float>(eps);
   }

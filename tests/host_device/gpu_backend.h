@@ -7,7 +7,6 @@
 #include "runtime/kernel.h"
 #include "tests/host_device/backend.h"
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -19,6 +18,7 @@ class GpuBackend final : public Backend {
   static Result<std::unique_ptr<GpuBackend>> create(Environment environment);
 
   Status run(const Variant& variant, const KernelArguments& arguments) override;
+  bool is_device() const override { return true; }
   const std::string& device_name() const { return device_->name; }
   Statistics statistics() const { return engine_->statistics(); }
 

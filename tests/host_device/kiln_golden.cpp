@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// kiln_golden [--compiler PROGRAM] [--list LIST] [FILE…]
-// Runs the kernels of golden vectors on the CPU and compares every output bit by bit. One line an
-// output, then a summary. A list names files, one a line, relative to its own folder. Exit: 0 all
-// equal, 1 some differ, 2 a file cannot be used or a kernel cannot be run.
+// kiln_golden [--gpu] [--compiler PROGRAM] [--list LIST] [FILE…]
+// Runs the kernels of golden vectors, on the CPU or on device 0, and compares every output bit by
+// bit. One line an output, then a summary. A list names files, one a line, relative to its own
+// folder. Exit: 0 all equal, 1 some differ, 2 a file cannot be used or a kernel cannot be run, 3
+// --gpu without a device.
 
 #include "support/files.h"
 #include "tests/host_device/cpu_backend.h"
 #include "tests/host_device/golden_case.h"
+#include "tests/host_device/gpu_backend.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -15,9 +17,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kiln {
@@ -25,6 +29,7 @@ namespace {
 
 constexpr int kDiffers = 1;
 constexpr int kUnusable = 2;
+constexpr int kUnavailable = 3;
 constexpr std::size_t kMostListBytes = 1UL << 16;
 
 struct Totals {
@@ -58,7 +63,7 @@ Status check_file(const std::string& path,
       host::set_device_values(nullptr);
       return status.with_context(output->name);
     }
-    const bool is_stand_in = output->uses_div_full && !knows_inverse;
+    const bool is_stand_in = output->uses_div_full && !knows_inverse && !backend.is_device();
     report(path, output->compare(), is_stand_in ? " (div_full replayed as rcp_rn)" : "", totals);
   }
   host::set_device_values(nullptr);
@@ -82,15 +87,13 @@ int fail(const Status& status) {
   return kUnusable;
 }
 
-int run(const std::string& compiler, const std::vector<std::string>& paths) {
+int check_files(const std::vector<std::string>& paths, Backend& backend) {
   const auto catalog = Catalog::open({});
   if (!catalog.is_ok()) return fail(catalog.status());
-  const auto backend = CpuBackend::create({.compiler = compiler});
-  if (!backend.is_ok()) return fail(backend.status());
   Totals totals;
   bool all_usable = true;
   for (const std::string& path : paths) {
-    const Status status = check_file(path, *catalog, **backend, totals);
+    const Status status = check_file(path, *catalog, backend, totals);
     if (status.is_ok()) continue;
     (void)fail(status.with_context(path));
     all_usable = false;
@@ -101,6 +104,29 @@ int run(const std::string& compiler, const std::vector<std::string>& paths) {
   return totals.differing == 0 ? 0 : kDiffers;
 }
 
+Result<std::unique_ptr<GpuBackend>> make_gpu_backend() {
+  KILN_TRY_ASSIGN(Environment environment, Environment::read());
+  return GpuBackend::create(std::move(environment));
+}
+
+int run_on_gpu(const std::vector<std::string>& paths) {
+  const auto backend = make_gpu_backend();
+  if (!backend.is_ok()) {
+    (void)fail(backend.status());
+    return backend.status().code() == Code::unavailable ? kUnavailable : kUnusable;
+  }
+  const int result = check_files(paths, **backend);
+  const Statistics statistics = (*backend)->statistics();
+  fmt::print("{}: {} compiled, {} disk hits, {} memory hits\n", (*backend)->device_name(),
+             statistics.compiles, statistics.disk_hits, statistics.memory_hits);
+  return result;
+}
+
+int run_on_cpu(const std::string& compiler, const std::vector<std::string>& paths) {
+  const auto backend = CpuBackend::create({.compiler = compiler});
+  if (!backend.is_ok()) return fail(backend.status());
+  return check_files(paths, **backend);
+}
 }  // namespace
 }  // namespace kiln
 
@@ -108,6 +134,8 @@ int main(int argc, char** argv) {
   CLI::App app("compare kernels with golden vectors, bit by bit");
   std::string compiler = kiln::default_cpu_compiler();
   std::vector<std::string> paths;
+  bool on_gpu = false;
+  app.add_flag("--gpu", on_gpu, "run on device 0, through the cache");
   app.add_option("--compiler", compiler, "C++ compiler for the kernels")->capture_default_str();
   std::string list;
   app.add_option("--list", list, "file with the names of golden vectors");
@@ -125,5 +153,5 @@ int main(int argc, char** argv) {
   if (paths.empty()) {
     return kiln::fail(kiln::failure(kiln::Code::invalid_argument, "no FILE and no --list given"));
   }
-  return kiln::run(compiler, paths);
+  return on_gpu ? kiln::run_on_gpu(paths) : kiln::run_on_cpu(compiler, paths);
 }

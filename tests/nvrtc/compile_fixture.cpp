@@ -3,12 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <utility>
 
 namespace kiln::test {
 
 std::shared_ptr<const Nvrtc> nvrtc() {
-  auto loaded = Nvrtc::load({});
+  NvrtcLocation location;
+  if (const char* path = std::getenv("KILN_NVRTC")) location.explicit_path = path;
+  auto loaded = Nvrtc::load(location);
   REQUIRE_MESSAGE(loaded.is_ok(), loaded.status().message(), "\n", loaded.status().detail());
   return *std::move(loaded);
 }

@@ -13,7 +13,8 @@
 
 namespace kiln::test {
 
-// The NVRTC of the machine. Fails the test, with the reason, if there is none.
+// The NVRTC that KILN_NVRTC names, else that of the machine. Fails the test, with the reason, if
+// there is none.
 std::shared_ptr<const Nvrtc> nvrtc();
 
 // fails the test if the text is no target.

@@ -75,13 +75,14 @@ __global__ void k(short* out, float a, float b) {
   TEST_CASE("too much static shared memory has a remedy") {
     const Status status = must_fail({R"(
 __global__ void k(int* out) {
-  __shared__ int tile[20000];
+  __shared__ int tile[70000];
   tile[threadIdx.x] = out[0];
   __syncthreads();
   out[threadIdx.x] = tile[threadIdx.x + 1];
 })"},
                                     "k", target("sm_90a"));
-    CHECK(contains(status.detail(), "remedy: static shared memory"));
+    CHECK(contains(status.message(), "280000 bytes of static shared memory"));
+    CHECK(contains(status.detail(), "remedy: make the large arrays dynamic"));
   }
 
   TEST_CASE("a name expression that is not one kernel is a failure, not an artifact") {

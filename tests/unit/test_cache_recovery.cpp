@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Database files that are damaged, replaced, foreign, or cannot be written.
+// Database files that are damaged, replaced or foreign.
 #include "cache/store.h"
 #include "cache_fixture.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 
@@ -166,13 +163,6 @@ TEST_SUITE("Store recovery") {
     }
   }
 
-  TEST_CASE("looking at a damaged database reports it and moves nothing") {
-    const TemporaryDirectory directory;
-    write_new(database_path(directory), "text");
-    CHECK(Store::open(directory.path(), StoreMode::inspect).status().code() == Code::corrupt);
-    CHECK(read_text(database_path(directory)) == "text");
-  }
-
   TEST_CASE("open stores follow when the database is removed or replaced") {
     const TemporaryDirectory directory;
     const auto one = open_store(directory.path());
@@ -259,119 +249,6 @@ TEST_SUITE("Store recovery") {
     CHECK(finds_sample(*one, 5));
     const auto three = open_store(directory.path());
     CHECK(finds_sample(*three, 5));
-  }
-
-  TEST_CASE("a file-size limit is a failure of the put and not a signal") {
-    const TemporaryDirectory directory;
-    { put_sample(*open_store(directory.path()), 1); }
-    const int status = in_child([&] {
-      const auto store = open_store(directory.path());
-      const rlimit limit{.rlim_cur = 100000, .rlim_max = 100000};
-      REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
-      const std::string large = sample_image(2, 1000000);
-      const Status put = store->put(sample_facts(2, large.size()), large);
-      CHECK(put.code() == Code::io);
-      CHECK(put.origin() == Origin::sqlite);
-      CHECK(put.native_code() != 0);
-      CHECK(finds_sample(*store, 1));
-      CHECK(store->find(sample_facts(2).key).is_ok());
-      CHECK_FALSE(store->find(sample_facts(2).key)->has_value());
-      put_sample(*store, 3);
-      CHECK(finds_sample(*store, 3));
-    });
-    CHECK(status == 0);
-    const auto store = open_store(directory.path());
-    CHECK(finds_sample(*store, 1));
-    CHECK_FALSE(finds_sample(*store, 2));
-    CHECK(finds_sample(*store, 3));
-    RawDatabase raw(database_path(directory));
-    CHECK(raw.column("PRAGMA integrity_check").front() == "ok");
-    CHECK(raw.integer("SELECT count(*) FROM images") == 2);
-  }
-
-  TEST_CASE("a store cannot be begun below the file-size limit, and says so") {
-    const TemporaryDirectory directory;
-    CHECK(in_child([&] {
-            const rlimit limit{.rlim_cur = 10000, .rlim_max = 10000};
-            REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
-            const auto store = Store::open(directory.path(), StoreMode::read_write);
-            CHECK(store.status().code() == Code::io);
-          }) == 0);
-    CHECK_FALSE(exists(database_path(directory)));
-    put_sample(*open_store(directory.path()), 1);
-  }
-
-  TEST_CASE("a full disk is io, and the store can still be read") {
-    const TemporaryDirectory directory;
-    constexpr int kCannotMount = 77;
-    const int status = in_child([&] {
-      if (::mount("none", directory.path().c_str(), "tmpfs", 0, "size=400k,mode=700") != 0) {
-        ::_exit(kCannotMount);
-      }
-      {
-        const auto store = open_store(directory.path());
-        put_sample(*store, 1);
-        const std::string large = sample_image(2, 1000000);
-        const Status put = store->put(sample_facts(2, large.size()), large);
-        CHECK(put.code() == Code::io);
-        CHECK((put.native_code() & 0xFF) == SQLITE_FULL);
-        CHECK(finds_sample(*store, 1));
-        CHECK(store->summary()->entries == 1);
-      }
-      CHECK(finds_sample(*open_store(directory.path()), 1));
-      CHECK(::umount(directory.path().c_str()) == 0);
-    });
-    if (status == kCannotMount) {
-      MESSAGE("not tested: mounting needs a privilege");
-      return;
-    }
-    CHECK(status == 0);
-  }
-
-  TEST_CASE("a database that others can write or own is not used") {
-    const TemporaryDirectory directory;
-    { put_sample(*open_store(directory.path()), 1); }
-    const std::string path = database_path(directory);
-    REQUIRE(::chmod(path.c_str(), 0666) == 0);
-    const auto refused = Store::open(directory.path(), StoreMode::read_write);
-    CHECK(refused.status().code() == Code::invalid_argument);
-    CHECK(refused.status().message().find("0666") != std::string::npos);
-    REQUIRE(::chmod(path.c_str(), 0600) == 0);
-    if (::geteuid() == 0) {
-      REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
-      CHECK(Store::open(directory.path(), StoreMode::read_write).status().code() ==
-            Code::invalid_argument);
-    }
-    fs::rename(path, directory.file("elsewhere"));
-    fs::create_symlink(directory.file("elsewhere"), path);
-    CHECK(Store::open(directory.path(), StoreMode::read_write).status().code() ==
-          Code::invalid_argument);
-  }
-
-  TEST_CASE("a read-only directory can be looked at, and not written") {
-    const TemporaryDirectory directory;
-    const std::string path = directory.file("a b?%#\xC3\xA4");
-    REQUIRE(fs::create_directory(path));
-    { put_sample(*open_store(path), 1); }
-    REQUIRE(::chmod(directory.path().c_str(), 0755) == 0);
-    if (::geteuid() == 0) {
-      for (const auto& file : fs::directory_iterator(path)) {
-        REQUIRE(::chown(file.path().c_str(), 65534, 65534) == 0);
-      }
-      REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
-    }
-    REQUIRE(::chmod(path.c_str(), 0500) == 0);
-    REQUIRE(::chmod((path + "/store-v1.db").c_str(), 0400) == 0);
-    CHECK(in_child([&] {
-            if (::geteuid() == 0) REQUIRE(::setuid(65534) == 0);
-            const auto store = open_store(path, StoreMode::inspect);
-            CHECK(finds_sample(*store, 1));
-            CHECK(store->list({})->size() == 1);
-            const auto writing = Store::open(path, StoreMode::read_write);
-            CHECK((!writing.is_ok() ||
-                   (*writing)->put(sample_facts(2), sample_image(2)).code() == Code::io));
-          }) == 0);
-    REQUIRE(::chmod(path.c_str(), 0700) == 0);
   }
 }
 

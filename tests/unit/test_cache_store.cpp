@@ -235,37 +235,6 @@ TEST_SUITE("Store") {
     CHECK(Store::open(directory.file("absent"), StoreMode::read_write).status().code() == Code::io);
   }
 
-  TEST_CASE("an absent store is empty to look at, and nothing is created") {
-    const TemporaryDirectory directory;
-    for (const std::string& path : {directory.path(), directory.file("absent")}) {
-      const auto store = open_store(path, StoreMode::inspect);
-      CHECK(store->list({})->empty());
-      CHECK_FALSE(finds_sample(*store, 1));
-      CHECK(store->toolchain_memos()->empty());
-      CHECK(store->flush().is_ok());
-      const auto summary = store->summary();
-      REQUIRE(summary.is_ok());
-      CHECK_FALSE(summary->exists);
-      CHECK(summary->entries == 0);
-      CHECK(summary->path == path + "/store-v1.db");
-      CHECK(store->put(sample_facts(1), sample_image(1)).code() == Code::invalid_argument);
-    }
-    CHECK(std::filesystem::is_empty(directory.path()));
-  }
-
-  TEST_CASE("a store that appears is seen, and looking at it changes nothing") {
-    const TemporaryDirectory directory;
-    const auto inspecting = open_store(directory.path(), StoreMode::inspect);
-    CHECK_FALSE(finds_sample(*inspecting, 1));
-    { put_sample(*open_store(directory.path()), 1); }
-    const std::string before = read_text(database_path(directory));
-    CHECK(finds_sample(*inspecting, 1));
-    CHECK(inspecting->summary()->exists);
-    CHECK(inspecting->list({})->front().hits == 0);
-    CHECK(inspecting->flush().is_ok());
-    CHECK(read_text(database_path(directory)) == before);
-  }
-
   TEST_CASE("toolchain memos are kept by path") {
     const TemporaryDirectory directory;
     const auto store = open_store(directory.path());

@@ -84,6 +84,15 @@ TEST_SUITE("compile report") {
     CHECK(first_error("a: error: " + std::string(100000, 'x')).size() < 500);
   }
 
+  TEST_CASE("too much static shared memory, which NVRTC does not report, is an error of its own") {
+    constexpr std::string_view kLarge =
+        "ptxas info    : Used 14 registers, used 1 barriers, 280000 bytes smem\n";
+    CHECK(first_error(kLarge).find("280000 bytes") != std::string::npos);
+    CHECK(remedy_for(kLarge).find("dynamic") != std::string::npos);
+    CHECK(first_error("ptxas info    : Used 14 registers, 49152 bytes smem\n").empty());
+    CHECK(first_error(std::string(kLarge) + "a(1): error: x\n") == "a(1): error: x");
+  }
+
   TEST_CASE("known causes have a remedy and others none") {
     CHECK(remedy_for("k(1): catastrophic error: could not open source file \"cuda_fp8.h\"")
               .find("prelude") != std::string::npos);

@@ -34,9 +34,12 @@ const void* address(std::uint64_t value) {
 }
 
 std::vector<Argument> good_arguments() {
-  return {Argument::of_pointer(address(0x1000)), Argument::of_pointer(address(0x2004)),
-          Argument::of_pointer(address(0x3008)), Argument::of_int32(kRows),
-          Argument::of_int64(64),                Argument::of_int64(64),
+  return {Argument::of_pointer(address(0x1000)),
+          Argument::of_pointer(address(0x2004)),
+          Argument::of_pointer(address(0x3008)),
+          Argument::of_int32(kRows),
+          Argument::of_int64(64),
+          Argument::of_int64(64),
           Argument::of_int64(128)};
 }
 
@@ -108,9 +111,15 @@ TEST_SUITE("check_arguments") {
         case ArgumentKind::pointer:
           arguments.push_back(Argument::of_pointer(address(0x1000)));
           break;
-        case ArgumentKind::int32: arguments.push_back(Argument::of_int32(1)); break;
-        case ArgumentKind::int64: arguments.push_back(Argument::of_int64(64)); break;
-        case ArgumentKind::float32: arguments.push_back(Argument::of_float32(1e-6F)); break;
+        case ArgumentKind::int32:
+          arguments.push_back(Argument::of_int32(1));
+          break;
+        case ArgumentKind::int64:
+          arguments.push_back(Argument::of_int64(64));
+          break;
+        case ArgumentKind::float32:
+          arguments.push_back(Argument::of_float32(1e-6F));
+          break;
       }
     }
     CHECK(check_arguments(kernel, arguments).message() ==

@@ -20,7 +20,8 @@ TEST_SUITE("Digest") {
     const Digest digest = sha256("kiln");
     CHECK(*Digest::from_hex(digest.hex()) == digest);
     std::string upper = digest.hex();
-    for (char& c : upper) c = static_cast<char>(std::toupper(c));
+    for (char& c : upper)
+      c = static_cast<char>(std::toupper(c));
     CHECK(*Digest::from_hex(upper) == digest);
   }
 

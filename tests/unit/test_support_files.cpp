@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/files.h"
-
 #include "tests/support/temporary_directory.h"
 
 #include <doctest/doctest.h>

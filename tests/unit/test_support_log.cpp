@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/log.h"
-
 #include "support/files.h"
+#include "support/log.h"
 #include "tests/support/temporary_directory.h"
 
 #include <doctest/doctest.h>

@@ -76,7 +76,7 @@ TEST_SUITE("SourceSet") {
 
   TEST_CASE("what is no directive adds nothing") {
     for (const char* text :
-         {"#define include 1", "#pragma once", "auto s = \"#include \\\"a\\\"\";",
+         {"#define include 1", "#pragma once", R"(auto s = "#include \"a\"";)",
           "// #include <cuda_fp16.h> is never needed", "#included \"a.cuh\"",
           "// #include \"gone.cuh\"", "// #include \"../gone.cuh\"", "#", "#include_"}) {
       CAPTURE(text);

@@ -22,11 +22,11 @@ TEST_SUITE("Spec") {
   }
 
   TEST_CASE("parameters keep the order in which they were given, and text() gives them back") {
-    constexpr std::string_view kText = "a.b:z=1,out=bf16+e4m3,eps=1e-06";
-    const auto spec = parse_spec(kText);
+    const std::string text = "a.b:z=1,out=bf16+e4m3,eps=1e-06";
+    const auto spec = parse_spec(text);
     REQUIRE(spec.is_ok());
     CHECK(spec->parameters == ParameterList{{"z", "1"}, {"out", "bf16+e4m3"}, {"eps", "1e-06"}});
-    CHECK(spec->text() == kText);
+    CHECK(spec->text() == text);
   }
 
   TEST_CASE("a malformed spec is refused with what is wrong") {
@@ -48,7 +48,7 @@ TEST_SUITE("Spec") {
   TEST_CASE("hostile text is quoted in one short line") {
     using namespace std::string_view_literals;
     for (std::string_view hostile :
-         {"a\nb"sv, "a\0b"sv, "a\"b"sv, "\xff\xfe"sv, "t:a=\x1b[31m"sv, "t:\xc3\xa9=1"sv}) {
+         {"a\nb"sv, "a\0b"sv, R"(a"b)"sv, "\xff\xfe"sv, "t:a=\x1b[31m"sv, "t:\xc3\xa9=1"sv}) {
       const std::string message = message_for(hostile);
       CHECK(message.find('\n') == std::string::npos);
       CHECK(message.find('\0') == std::string::npos);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory accesses of `vector` elements at a time: the address must be a multiple of that many. With
-// `vector` 1, one element may be half a pair.
+// Memory accesses of `vector` elements at a time: the address must be a multiple of that many.
 
 #include "kiln/types.cuh"
 
@@ -38,7 +37,8 @@ __device__ __forceinline__ void load(const Bf16* address, Bf16Pair (&values)[pai
     for (int i = 0; i < pairs; i += vector / 2) {
       const Access access = load_as<Access>(address + 2 * i);
 #pragma unroll
-      for (int j = 0; j < vector / 2; ++j) values[i + j].bits = access.word[j];
+      for (int j = 0; j < vector / 2; ++j)
+        values[i + j].bits = access.word[j];
     }
   }
 }
@@ -57,7 +57,8 @@ __device__ __forceinline__ void store(Bf16* address, const Bf16Pair (&values)[pa
     for (int i = 0; i < pairs; i += vector / 2) {
       Access access;
 #pragma unroll
-      for (int j = 0; j < vector / 2; ++j) access.word[j] = values[i + j].bits;
+      for (int j = 0; j < vector / 2; ++j)
+        access.word[j] = values[i + j].bits;
       store_as(address + 2 * i, access);
     }
   }
@@ -73,7 +74,8 @@ __device__ __forceinline__ void store(Fp8* address, const Fp8Pair (&values)[pair
     }
   } else if constexpr (vector == 2) {
 #pragma unroll
-    for (int i = 0; i < pairs; ++i) store_as(address + 2 * i, values[i].bits);
+    for (int i = 0; i < pairs; ++i)
+      store_as(address + 2 * i, values[i].bits);
   } else {
     using Access = Words<unsigned, vector / 4>;
 #pragma unroll
@@ -88,6 +90,14 @@ __device__ __forceinline__ void store(Fp8* address, const Fp8Pair (&values)[pair
       store_as(address + 2 * i, access);
     }
   }
+}
+
+// A single element, the first of the pair; the second is zero.
+__device__ __forceinline__ Bf16Pair load_one(const Bf16* address) {
+  return {address->bits};
+}
+__device__ __forceinline__ void store_one(Fp8* address, Fp8Pair value) {
+  address->bits = static_cast<unsigned char>(value.bits);
 }
 
 // Where row `row` of a tensor [batches, rows_per_batch, columns] begins, in elements.

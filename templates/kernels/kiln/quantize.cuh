@@ -45,7 +45,8 @@ __device__ __forceinline__ void quantize(const Bf16Pair (&values)[pairs],
                                          float inverse,
                                          Fp8Pair (&quantized)[pairs]) {
 #pragma unroll
-  for (int i = 0; i < pairs; ++i) quantized[i] = quantize<format, reciprocal>(values[i], inverse);
+  for (int i = 0; i < pairs; ++i)
+    quantized[i] = quantize<format, reciprocal>(values[i], inverse);
 }
 
 }  // namespace kiln

@@ -59,8 +59,7 @@ __device__ __forceinline__ Moments combine(const Moments& b, const Moments& a, f
   const float share_b = __fmul_rn(b.count, reciprocal);
   const float delta = __fsub_rn(b.mean, a.mean);
   return {a.count + b.count, __fmaf_rn(a.mean, share_a, __fmul_rn(share_b, b.mean)),
-          __fmaf_rn(__fmul_rn(__fmul_rn(delta, delta), a.count), share_b,
-                    __fadd_rn(a.m2, b.m2))};
+          __fmaf_rn(__fmul_rn(__fmul_rn(delta, delta), a.count), share_b, __fadd_rn(a.m2, b.m2))};
 }
 
 template <bool is_even>

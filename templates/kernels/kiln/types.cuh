@@ -42,7 +42,9 @@ struct Fp8Pair {
 };
 
 // Exact.
-__device__ __forceinline__ float first(Bf16Pair pair) { return __uint_as_float(pair.bits << 16); }
+__device__ __forceinline__ float first(Bf16Pair pair) {
+  return __uint_as_float(pair.bits << 16);
+}
 __device__ __forceinline__ float second(Bf16Pair pair) {
   return __uint_as_float(pair.bits & 0xFFFF0000u);
 }

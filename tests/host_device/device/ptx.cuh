@@ -40,8 +40,8 @@ inline unsigned convert_to_fp8(float value,
   const int exponent = std::ilogb(value) < least_exponent ? least_exponent : std::ilogb(value);
   // In units of the last place; rounds to even. A carry into the next binade adds up as it should.
   const float units = std::nearbyint(std::ldexp(std::fabs(value), mantissa_bits - exponent));
-  const long code = (static_cast<long>(exponent - least_exponent) << mantissa_bits) +
-                    static_cast<long>(units);
+  const long code =
+      (static_cast<long>(exponent - least_exponent) << mantissa_bits) + static_cast<long>(units);
   return sign | (code > static_cast<long>(largest) ? largest : static_cast<unsigned>(code));
 }
 
@@ -55,7 +55,9 @@ inline Fp8Pair convert_to_e5m2(float first, float second) {
                                       convert_to_fp8(second, 2, -14, 0x7B) << 8)};
 }
 
-inline float divide_full(float a, float b) { return host::divide_full(a, b); }
+inline float divide_full(float a, float b) {
+  return host::divide_full(a, b);
+}
 
 inline void wait_for_earlier_kernels() {}
 inline void let_next_kernel_start() {}
