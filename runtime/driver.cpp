@@ -8,13 +8,15 @@ namespace {
 
 using GetProcAddress = decltype(&::cuGetProcAddress);
 
-// The function in the form that `since` introduced; nullptr if this driver is older than that.
-void* resolve(GetProcAddress get, const char* name, int since) {
-  void* function = nullptr;
+// The function in the form that `since` introduced; left alone if this driver is older than that.
+template <typename Function>
+void resolve(GetProcAddress get, const char* name, int since, Function& function) {
+  void* address = nullptr;
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  const CUresult result = get(name, &function, since, CU_GET_PROC_ADDRESS_DEFAULT, &found);
-  if (result != CUDA_SUCCESS || found != CU_GET_PROC_ADDRESS_SUCCESS) return nullptr;
-  return function;
+  const CUresult result = get(name, &address, since, CU_GET_PROC_ADDRESS_DEFAULT, &found);
+  if (result == CUDA_SUCCESS && found == CU_GET_PROC_ADDRESS_SUCCESS) {
+    function = reinterpret_cast<Function>(address);
+  }
 }
 
 Status too_old(const char* missing, int since) {
@@ -38,10 +40,11 @@ Result<std::shared_ptr<const Driver>> Driver::load(const std::string& library) {
 
   std::shared_ptr<Driver> driver(new Driver);
   DriverApi& api = driver->api_;
-#define KILN_RESOLVE(name, since) \
-  api.name = reinterpret_cast<decltype(api.name)>(resolve(get, #name, since));
-#define KILN_REQUIRE(name, since) \
-  KILN_RESOLVE(name, since)       \
+// A name must reach `#` in the macro that the table calls: one macro further, cuda.h would have
+// made cuCtxPushCurrent_v2 of cuCtxPushCurrent.
+#define KILN_RESOLVE(name, since) resolve(get, #name, since, api.name);
+#define KILN_REQUIRE(name, since)       \
+  resolve(get, #name, since, api.name); \
   if (api.name == nullptr) return too_old(#name, since);
   KILN_DRIVER_FUNCTIONS(KILN_REQUIRE)
   KILN_OPTIONAL_DRIVER_FUNCTIONS(KILN_RESOLVE)
