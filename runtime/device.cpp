@@ -9,11 +9,15 @@
 namespace kiln {
 
 Result<CurrentContext> CurrentContext::enter(const Driver& driver, const Device& device) {
+  // Asked in two steps, because asking for the device of no context is an error that tools report.
+  const DriverApi& api = driver.api();
+  CUcontext context = nullptr;
   CUdevice current = 0;
-  if (driver.api().cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device.handle) {
+  if (api.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
+      api.cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device.handle) {
     return CurrentContext(nullptr);
   }
-  KILN_TRY(driver.check(driver.api().cuCtxPushCurrent(device.primary), Code::unavailable,
+  KILN_TRY(driver.check(api.cuCtxPushCurrent(device.primary), Code::unavailable,
                         "making the primary context current"));
   return CurrentContext(&driver);
 }

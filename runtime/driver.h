@@ -27,6 +27,7 @@ namespace kiln {
   X(cuDeviceGetName, 2000)          \
   X(cuDeviceGetAttribute, 2000)     \
   X(cuDevicePrimaryCtxRetain, 7000) \
+  X(cuCtxGetCurrent, 4000)          \
   X(cuCtxGetDevice, 2000)           \
   X(cuCtxPushCurrent, 4000)         \
   X(cuCtxPopCurrent, 4000)          \
@@ -35,7 +36,6 @@ namespace kiln {
   X(cuKernelGetFunction, 12000)     \
   X(cuKernelSetAttribute, 12000)    \
   X(cuLaunchKernelEx, 11060)        \
-  X(cuStreamIsCapturing, 10000)     \
   X(cuThreadExchangeStreamCaptureMode, 10010)
 
 // A missing one disables what needs it, not the library.

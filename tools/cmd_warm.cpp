@@ -14,18 +14,19 @@
 namespace kiln {
 namespace {
 
+constexpr int kMostJobs = 1024;
+
 struct Options {
   WarmRequest request;
   std::optional<std::string> jobs;
 };
 
 Result<int> parse_jobs(const std::optional<std::string>& text) {
-  constexpr int kMost = 1024;
   if (!text) return 0;
   const auto jobs = parse_integer(*text);
-  if (!jobs || *jobs < 1 || *jobs > kMost) {
+  if (!jobs || *jobs < 1 || *jobs > kMostJobs) {
     return failure(Code::invalid_argument, "--jobs is {}; allowed: 1 to {}", in_quotes(*text),
-                   kMost);
+                   kMostJobs);
   }
   return static_cast<int>(*jobs);
 }

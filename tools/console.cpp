@@ -12,6 +12,7 @@
 namespace kiln {
 namespace {
 
+constexpr int kUsualWidth = 80;
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 void write_error(std::string_view text) {
@@ -24,7 +25,10 @@ void write_error(std::string_view text) {
 Console::Console() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 Status Console::write_output(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (!status_line_.empty()) write_error(kEraseLine);
   const Status status = write_all(STDOUT_FILENO, text);
+  if (!status_line_.empty()) write_error(status_line_);
   if (status.origin() == Origin::system && status.native_code() == EPIPE) return {};
   return status.with_context("standard output");
 }
@@ -45,10 +49,9 @@ void Console::write_log(LogLevel level, std::string_view message) {
 }
 
 int Console::width() const {
-  constexpr int kUsual = 80;
   struct winsize size {};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
-  return size.ws_col;
+  if (!is_terminal_ || ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return kUsualWidth;
+  return size.ws_col == 0 ? kUsualWidth : size.ws_col;
 }
 
 void Console::set_status_line(std::string line) {

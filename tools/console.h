@@ -28,7 +28,7 @@ class Console {
 
   // Whether standard error is a terminal. Elsewhere there is no status line.
   bool is_terminal() const { return is_terminal_; }
-  int width() const;  // columns of that terminal
+  int width() const;  // columns of that terminal; 80 if that is not known
   // Replaces the status line; an empty one removes it.
   void set_status_line(std::string line);
 

@@ -4,10 +4,14 @@
 #include "templates/spec.h"
 
 namespace kiln {
+namespace {
+
+constexpr std::size_t kShortKeyDigits = 12;
+
+}  // namespace
 
 std::string short_key(const Digest& key) {
-  constexpr std::size_t kDigits = 12;
-  return key.hex().substr(0, kDigits);
+  return key.hex().substr(0, kShortKeyDigits);
 }
 
 Json entry_json(const EntryRow& row) {

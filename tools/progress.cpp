@@ -6,10 +6,16 @@
 #include <algorithm>
 
 namespace kiln {
+namespace {
+
+// Of the bar.
+constexpr std::size_t kMostColumns = 40;
+constexpr std::size_t kFewestColumns = 10;
+constexpr std::size_t kFrame = 3;  // brackets and a space
+
+}  // namespace
 
 std::string progress_bar(std::size_t done, std::size_t total, double elapsed_s, int width) {
-  constexpr std::size_t kMostColumns = 40;
-  constexpr std::size_t kFewestColumns = 10;
   std::string text = fmt::format("{}/{}", done, total);
   if (done > 0 && elapsed_s > 0) {
     const double rate = static_cast<double>(done) / elapsed_s;
@@ -19,7 +25,6 @@ std::string progress_bar(std::size_t done, std::size_t total, double elapsed_s, 
   // One column stays free: a full line would wrap.
   const auto room = static_cast<std::size_t>(std::max(width - 1, 0));
   if (room < text.size()) return text.substr(0, room);
-  constexpr std::size_t kFrame = 3;  // brackets and a space
   const std::size_t left = room - text.size();
   if (left < kFrame + kFewestColumns) return text;
   const std::size_t columns = std::min(left - kFrame, kMostColumns);

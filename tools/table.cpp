@@ -9,6 +9,10 @@
 namespace kiln {
 namespace {
 
+constexpr double kStep = 1024;
+constexpr std::int64_t kMillisecond = 1000;  // us
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
+
 bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
 }
@@ -111,7 +115,6 @@ std::string FactList::text() const {
 }
 
 std::string bytes_text(std::int64_t bytes) {
-  constexpr double kStep = 1024;
   if (bytes < static_cast<std::int64_t>(kStep)) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / kStep;
   std::string_view unit = "KiB";
@@ -124,8 +127,6 @@ std::string bytes_text(std::int64_t bytes) {
 }
 
 std::string duration_text(std::int64_t us) {
-  constexpr std::int64_t kMillisecond = 1000;
-  constexpr std::int64_t kSecond = 1000 * kMillisecond;
   if (us < kMillisecond) return fmt::format("{} us", us);
   if (us < 10 * kMillisecond)
     return fmt::format("{:.1f} ms", static_cast<double>(us) / kMillisecond);

@@ -104,8 +104,9 @@ Result<std::string> build_cpu_library(const SourceSet& sources,
                                       // Every rounding as written; NaN and signed zero count.
                                       "-ffp-contract=off", "-fno-fast-math",
                                       // Kernels read memory through types of several elements.
-                                      "-fno-strict-aliasing", "-Wno-unknown-pragmas",
-                                      "-I" + directory, join_path(directory, "library.cpp"),
+                                      "-fno-strict-aliasing", "-fno-exceptions",
+                                      "-Wno-unknown-pragmas", "-I" + directory,
+                                      join_path(directory, "library.cpp"),
                                       // The program's own C++ and sanitizer libraries serve.
                                       "-nodefaultlibs", "-lm", "-lc", "-lgcc", "-o", library};
   command.insert(command.end(), flags.begin(), flags.end());

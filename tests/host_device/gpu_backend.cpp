@@ -64,16 +64,24 @@ Result<std::unique_ptr<GpuBackend>> GpuBackend::create(Environment environment) 
 
 Status GpuBackend::run(const Variant& variant, const KernelArguments& arguments) {
   KILN_TRY_ASSIGN(auto kernel, Kernel::acquire(engine_, devices_, {.spec = variant.spec()}));
+  const auto& declared = variant.manifest().arguments;
+  const auto is_used = [&](const std::string& name) {
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+      if (declared[i].name == name) return bool{kernel->compiled().specialization.is_used[i]};
+    }
+    return false;
+  };
   std::vector<Copy> copies;
   for (const auto& [name, host] : arguments.pointers) {
+    if (!is_used(name)) continue;
     KILN_TRY_ASSIGN(DeviceMemory memory,
                     DeviceMemory::allocate(driver_, device_, host.size() + Copy::kAlignment));
     copies.push_back({name, host, std::move(memory)});
     KILN_TRY(copies.back().memory.upload(copies.back().address(), host));
   }
   std::vector<Argument> values;
-  for (const KernelArgument& declared : variant.manifest().arguments) {
-    KILN_TRY_ASSIGN(values.emplace_back(), to_argument(declared, arguments, copies));
+  for (const KernelArgument& argument : declared) {
+    KILN_TRY_ASSIGN(values.emplace_back(), to_argument(argument, arguments, copies));
   }
   KILN_TRY(launch(*kernel, {}, values));
   for (const Copy& copy : copies) {
