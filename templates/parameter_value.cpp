@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 namespace kiln {
 namespace {
 
-// A template argument of real type is a float in C++, so values that round to the same float are
-// the same kernel.
+// A real is an fp32 value to the kernel, so values that round to the same one are the same kernel.
 std::optional<float> parse_real(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.starts_with('+')) return std::nullopt;
@@ -24,10 +25,9 @@ std::optional<float> parse_real(std::string_view text) {
   return value == 0 ? 0.0F : value;  // no negative zero
 }
 
-template <typename... Format>
-std::string real_text(float value, Format... format) {
+std::string real_text(float value) {
   std::array<char, 64> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, format...);
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
   return {text.data(), end.ptr};
 }
 
@@ -174,12 +174,10 @@ std::string cpp_spelling(const Parameter& parameter, std::string_view canonical)
     case ParameterType::integer:
     case ParameterType::boolean:
       break;
-    case ParameterType::real: {
-      // Every float has exactly one hexadecimal form, and the compiler need not round it.
-      const float value = parse_real(canonical).value_or(0.0F);
-      return fmt::format("{}0x{}f", value < 0 ? "-" : "",
-                         real_text(std::fabs(value), std::chars_format::hex));
-    }
+    case ParameterType::real:
+      // C++17 takes no float as a template argument; its bits say the same.
+      return fmt::format("{:#010x}u",
+                         std::bit_cast<std::uint32_t>(parse_real(canonical).value_or(0.0F)));
     case ParameterType::choice:
       return scoped(canonical);
     case ParameterType::set: {

@@ -44,7 +44,7 @@ Result<std::string> settle(const Manifest& manifest,
                            const ParameterList& earlier) {
   if (given == nullptr) {
     if (parameter.default_value) return *parameter.default_value;
-    return failure(Code::invalid_argument, "parameter \"{}\" of \"{}\" must be given; allowed: {}",
+    return failure(Code::invalid_argument, R"(parameter "{}" of "{}" must be given; allowed: {})",
                    parameter.name, manifest.name, allowed_text(parameter));
   }
   // Checked even where it cannot matter: a misspelt value is a mistake anywhere.

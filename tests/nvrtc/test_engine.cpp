@@ -54,9 +54,11 @@ void run_sql(const std::string& directory, const char* sql) {
 void write_template(const std::string& directory, const std::string& body) {
   std::ofstream(directory + "/copy.json") << R"({
     "schema": 1, "name": "copy", "description": "copies", "source": "copy.cuh",
-    "entry": "user::copy", "instantiation": ["count"],
+    "entry": "user::copy", "instantiation": ["count", "gain"],
     "parameters": [{"name": "count", "type": "integer", "min": 1, "max": 64, "default": 4,
-                    "description": "elements"}],
+                    "description": "elements"},
+                   {"name": "gain", "type": "real", "min": 0, "default": 0.5,
+                    "description": "factor"}],
     "least_target": [{"target": "7.5", "reason": "any"}],
     "tuning": [],
     "arguments": [{"name": "x", "type": "pointer", "dtype": "f32", "description": "in"},
@@ -70,8 +72,9 @@ void write_template(const std::string& directory, const std::string& body) {
 
 constexpr const char* kCopy =
     "#include \"inner.cuh\"\n"
-    "namespace user { template <int count> __global__ void copy(const float* x, float* y, int n) "
-    "{ if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] * factor(); } }\n";
+    "namespace user { template <int count, unsigned gain> "
+    "__global__ void copy(const float* x, float* y, int n) { if (threadIdx.x < n) "
+    "y[threadIdx.x] = x[threadIdx.x] * factor() * __uint_as_float(gain); } }\n";
 
 }  // namespace
 
