@@ -18,7 +18,13 @@ install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/kilnConfigVersion.cmake"
   DESTINATION "${package_dir}")
 
-# Absolute install directories stay as they are; relative ones follow the prefix.
+# Relative install directories follow the file, wherever the prefix ends up; absolute ones stay.
+set(KILN_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(KILN_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
 foreach(name LIBDIR INCLUDEDIR)
   if(IS_ABSOLUTE "${CMAKE_INSTALL_${name}}")
     set(KILN_PC_${name} "${CMAKE_INSTALL_${name}}")
