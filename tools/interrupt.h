@@ -4,7 +4,7 @@
 // Notes SIGINT and SIGTERM instead of dying of them, once each: a second one ends the program as
 // usual.
 
-#include <signal.h>
+#include <csignal>
 
 namespace kiln {
 

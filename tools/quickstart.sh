@@ -18,7 +18,7 @@ cmake --preset release >build/release.configure.log 2>&1 || {
   cat build/release.configure.log
   exit 1
 }
-cmake --build --preset release
+cmake --build --preset release --target kiln kiln_cli kiln_golden
 
 kiln=build/release/bin/kiln
 golden=build/release/bin/kiln_golden

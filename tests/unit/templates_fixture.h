@@ -79,7 +79,10 @@ inline std::string replaced(std::string_view text, std::string_view from, std::s
 inline std::shared_ptr<const Template> template_of(std::string_view manifest) {
   auto parsed = parse_manifest(manifest);
   REQUIRE_MESSAGE(parsed.is_ok(), parsed.status().message());
-  return std::make_shared<const Template>(Template{*std::move(parsed), {}, "test"});
+  auto result = std::make_shared<Template>();
+  result->manifest = *std::move(parsed);
+  result->origin = "test";
+  return result;
 }
 
 inline Variant variant_of(const std::shared_ptr<const Template>& source,
