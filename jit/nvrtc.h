@@ -5,7 +5,7 @@
 // path (then nothing else is tried), a copy that the process has already loaded, a remembered path,
 // a search.
 
-#include "jit/shared_library.h"
+#include "support/shared_library.h"
 #include "jit/target.h"
 #include "jit/toolchain.h"
 #include "support/status.h"

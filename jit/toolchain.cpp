@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/toolchain.h"
 
-#include "jit/shared_library.h"
+#include "support/shared_library.h"
 #include "support/files.h"
 #include "support/text.h"
 

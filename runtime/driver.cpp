@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/driver.h"
 
+#include "support/shared_library.h"
+
 #include <dlfcn.h>
 
 namespace kiln {
@@ -27,14 +29,9 @@ Status too_old(const char* missing, int since) {
 }  // namespace
 
 Result<std::shared_ptr<const Driver>> Driver::load(const std::string& library) {
-  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* reason = ::dlerror();
-    return Status({.code = Code::unavailable,
-                   .origin = Origin::system,
-                   .message = fmt::format("the CUDA driver cannot be loaded: {}",
-                                          reason == nullptr ? library.c_str() : reason)});
-  }
+  auto opened = open_library(library);
+  if (!opened.is_ok()) return opened.status().with_context("the CUDA driver cannot be loaded");
+  void* const handle = opened->release();  // for the life of the process
   const auto get = reinterpret_cast<GetProcAddress>(::dlsym(handle, "cuGetProcAddress_v2"));
   if (get == nullptr) return too_old("cuGetProcAddress_v2", 12000);
 

@@ -8,20 +8,6 @@
 namespace kiln {
 namespace {
 
-std::string_view kind_name(ArgumentKind kind) {
-  switch (kind) {
-    case ArgumentKind::pointer:
-      return "pointer";
-    case ArgumentKind::int32:
-      return "int32";
-    case ArgumentKind::int64:
-      return "int64";
-    case ArgumentKind::float32:
-      return "float32";
-  }
-  return "unknown";
-}
-
 std::int32_t kind_bytes(ArgumentKind kind) {
   return kind == ArgumentKind::pointer || kind == ArgumentKind::int64 ? 8 : 4;
 }

@@ -31,6 +31,13 @@ constexpr std::pair<std::string_view, ArgumentKind> kArgumentKinds[] = {
 };
 
 template <typename T, std::size_t Count>
+std::string_view name_of(const std::pair<std::string_view, T> (&names)[Count], T value) {
+  const auto* found = std::find_if(std::begin(names), std::end(names),
+                                   [&](const auto& entry) { return entry.second == value; });
+  return found == std::end(names) ? "unknown" : found->first;
+}
+
+template <typename T, std::size_t Count>
 Status required_name(JsonObject& object,
                      std::string_view member,
                      const std::pair<std::string_view, T> (&names)[Count],
@@ -271,6 +278,14 @@ std::int64_t dtype_bytes(std::string_view dtype) {
     if (name == dtype) return bytes;
   }
   return 0;
+}
+
+std::string_view type_name(ParameterType type) {
+  return name_of(kParameterTypes, type);
+}
+
+std::string_view kind_name(ArgumentKind kind) {
+  return name_of(kArgumentKinds, kind);
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {

@@ -98,6 +98,10 @@ struct Manifest {
 // Bytes of one element; 0 for an unknown dtype.
 std::int64_t dtype_bytes(std::string_view dtype);
 
+// As manifests spell them: "integer", "pointer", ….
+std::string_view type_name(ParameterType type);
+std::string_view kind_name(ArgumentKind kind);
+
 // invalid_argument: what is wrong and where, including every name that refers to nothing.
 Result<Manifest> parse_manifest(std::string_view text);
 

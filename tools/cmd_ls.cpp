@@ -34,9 +34,9 @@ constexpr std::array kOrders = {
 };
 
 std::string order_names() {
-  std::vector<std::string_view> names;
-  for (const Order& order : kOrders)
-    names.push_back(order.name);
+  std::array<std::string_view, kOrders.size()> names;
+  std::transform(kOrders.begin(), kOrders.end(), names.begin(),
+                 [](const Order& order) { return order.name; });
   return joined(names, ", ");
 }
 

@@ -12,36 +12,6 @@
 namespace kiln {
 namespace {
 
-std::string_view type_name(ParameterType type) {
-  switch (type) {
-    case ParameterType::integer:
-      return "integer";
-    case ParameterType::real:
-      return "real";
-    case ParameterType::boolean:
-      return "boolean";
-    case ParameterType::choice:
-      return "choice";
-    case ParameterType::set:
-      return "set";
-  }
-  return "unknown";
-}
-
-std::string_view kind_name(ArgumentKind kind) {
-  switch (kind) {
-    case ArgumentKind::pointer:
-      return "pointer";
-    case ArgumentKind::int32:
-      return "int32";
-    case ArgumentKind::int64:
-      return "int64";
-    case ArgumentKind::float32:
-      return "float32";
-  }
-  return "unknown";
-}
-
 Json parameter_json(const Parameter& parameter) {
   Json json = {{"name", parameter.name},
                {"type", type_name(parameter.type)},

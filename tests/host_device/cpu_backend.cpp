@@ -21,11 +21,6 @@ namespace {
 // The newest that any shipped template asks for: no form of a kernel is left out.
 constexpr ComputeCapability kCapability = {9, 0};
 
-Status loader_failure() {
-  const char* text = dlerror();  // NOLINT(concurrency-mt-unsafe): per thread in glibc
-  return failure(Code::load_failed, "{}", text == nullptr ? "unknown" : text);
-}
-
 std::string manifest_signature(const Manifest& manifest) {
   std::string text;
   for (const KernelArgument& argument : manifest.arguments) {
@@ -145,10 +140,6 @@ std::vector<std::string> default_cpu_flags() {
   return {"-fsanitize=" + sanitizers, "-fno-sanitize-recover=all"};
 }
 
-void LibraryTraits::close(Handle library) noexcept {
-  (void)dlclose(library);
-}
-
 CpuBackend::CpuBackend(CpuBackendOptions options, std::string directory)
     : options_(std::move(options)), directory_(std::move(directory)) {}
 
@@ -174,13 +165,14 @@ Result<CpuBackend::Compiled> CpuBackend::build(const Variant& variant,
       const std::string path,
       build_cpu_library(variant.source().sources, compiled.specialization.name_expression,
                         options_.compiler, options_.flags, directory));
-  compiled.library.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (!compiled.library) return loader_failure();
+  KILN_TRY_ASSIGN(compiled.library, open_library(path));
   compiled.kernel =
       reinterpret_cast<void (*)(void**)>(dlsym(compiled.library.get(), "kiln_kernel"));
   const auto signature =
       reinterpret_cast<const char* (*)()>(dlsym(compiled.library.get(), "kiln_signature"));
-  if (compiled.kernel == nullptr || signature == nullptr) return loader_failure();
+  if (compiled.kernel == nullptr || signature == nullptr) {
+    return failure(Code::load_failed, "{} has no kernel", path);
+  }
   if (manifest_signature(variant.manifest()) != signature()) {
     return failure(Code::internal, R"(the kernel takes arguments "{}", its manifest says "{}")",
                    signature(), manifest_signature(variant.manifest()));

@@ -5,7 +5,7 @@
 // once, into a library that is loaded into this program, and calls it once a thread of the grid.
 // Keeps its files in a directory of its own until it is destroyed. Not thread-safe.
 
-#include "support/unique_handle.h"
+#include "support/shared_library.h"
 #include "tests/host_device/backend.h"
 #include "tests/host_device/fibers.h"
 
@@ -15,13 +15,6 @@
 #include <vector>
 
 namespace kiln {
-
-struct LibraryTraits {
-  using Handle = void*;
-  static constexpr Handle null = nullptr;
-  static void close(Handle library) noexcept;
-};
-using Library = UniqueHandle<LibraryTraits>;
 
 // The compiler and the sanitizers that this program was built with.
 std::string default_cpu_compiler();
@@ -47,7 +40,7 @@ class CpuBackend final : public Backend {
  private:
   struct Compiled {
     Specialization specialization;
-    Library library;
+    SharedLibrary library;
     void (*kernel)(void** arguments) = nullptr;
   };
   CpuBackend(CpuBackendOptions options, std::string directory);

@@ -2,7 +2,7 @@
 #include "jit/nvrtc.h"
 #include "jit/nvrtc_search.h"
 #include "jit/nvrtc_status.h"
-#include "jit/shared_library.h"
+#include "support/shared_library.h"
 #include "tests/support/temporary_directory.h"
 
 #include <doctest/doctest.h>

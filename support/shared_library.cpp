@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/shared_library.h"
+#include "support/shared_library.h"
 
 #include "support/log.h"
 
