@@ -2,6 +2,7 @@
 #include "cache/directory.h"
 
 #include "support/files.h"
+#include "support/text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,8 +16,8 @@ Result<CacheDirectory> choose_cache_directory(const Environment& environment) {
   const auto is_absolute = [](const std::string& path) { return path.starts_with('/'); };
   if (const auto& path = environment.cache_dir) {
     if (!is_absolute(*path)) {
-      return failure(Code::invalid_argument, "KILN_CACHE_DIR is \"{}\"; it must be absolute",
-                     *path);
+      return failure(Code::invalid_argument, "KILN_CACHE_DIR is {}; it must be absolute",
+                     in_quotes(*path));
     }
     return CacheDirectory{.path = *path, .origin = "KILN_CACHE_DIR"};
   }
@@ -33,7 +34,7 @@ Result<CacheDirectory> choose_cache_directory(const Environment& environment) {
 
 Status prepare_cache_directory(const std::string& path) {
   if (!path.starts_with('/')) {
-    return failure(Code::invalid_argument, "cache directory \"{}\" is not absolute", path);
+    return failure(Code::invalid_argument, "cache directory {} is not absolute", in_quotes(path));
   }
   KILN_TRY(make_private_directories(path));
   struct stat status {};

@@ -95,31 +95,30 @@ Result<bool> step_bounded(Statement& statement) {
   return has_row;
 }
 
-// nullopt if the entry is not what was stored under `digest`.
-Result<std::optional<Store::Found>> read_entry(Connection& connection,
-                                               std::int64_t id,
-                                               LookUp by,
-                                               const Digest& digest) {
-  using Found = std::optional<Store::Found>;
-  Store::Found found;
+// false if the entry is not what was stored under `digest`.
+Result<bool> read_entry(Connection& connection,
+                        std::int64_t id,
+                        LookUp by,
+                        const Digest& digest,
+                        Store::Found& found) {
   Digest expected;
   {
     KILN_TRY_ASSIGN(Statement row, connection.statement(kFacts));
     KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id)));
     if (!has_row || !read_facts(row, found.facts) || !read_digest(row, kFactColumns, expected)) {
-      return Found();
+      return false;
     }
   }
-  if ((by == LookUp::key ? found.facts.key : found.facts.request) != digest) return Found();
+  if ((by == LookUp::key ? found.facts.key : found.facts.request) != digest) return false;
   KILN_TRY_ASSIGN(Statement row, connection.statement(kImage));
   KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id)));
-  if (!has_row) return Found();
+  if (!has_row) return false;
   const std::string_view stored = row.bytes(0);
-  if (entry_digest(found.facts, stored) != expected) return Found();
+  if (entry_digest(found.facts, stored) != expected) return false;
   auto image = decompress_image(stored, found.facts.image_bytes);
-  if (!image.is_ok()) return Found();
+  if (!image.is_ok()) return false;
   found.image = std::move(*image);
-  return Found(std::move(found));
+  return true;
 }
 
 }  // namespace
@@ -131,12 +130,16 @@ Result<std::optional<Store::Found>> find_entry(Connection& connection,
   KILN_TRY_ASSIGN(Statement ids,
                   connection.statement(by == LookUp::key ? kIdsByKey : kIdsByRequest));
   ids.bind(1, digest);
+  std::optional<Store::Found> found;
   while (true) {
     KILN_TRY_ASSIGN(const bool has_row, ids.step());
-    if (!has_row) return std::optional<Store::Found>();
+    if (!has_row) {
+      found.reset();
+      return found;
+    }
     const std::int64_t id = ids.integer(0);
-    KILN_TRY_ASSIGN(auto found, read_entry(connection, id, by, digest));
-    if (found) return found;
+    KILN_TRY_ASSIGN(const bool is_sound, read_entry(connection, id, by, digest, found.emplace()));
+    if (is_sound) return found;
     damaged.push_back(id);
   }
 }

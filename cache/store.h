@@ -24,7 +24,7 @@ namespace kiln {
 constexpr int kStoreSchema = 1;
 
 enum class StoreMode {
-  read_write,  // creates directory and database when missing
+  read_write,  // creates the database when missing
   inspect,     // for commands that only look: an absent store is empty, nothing is created
 };
 
@@ -76,7 +76,7 @@ class Store {
   // more than 64 MiB), busy, invalid_argument for facts that contradict the image or are too long.
   Status put(const EntryFacts& facts, std::string_view image);
 
-  // Facts only, not verified against the image (`kiln verify` does that); hits include those that
+  // Facts only, not verified against the image; hits include those that
   // this store has yet to write.
   Result<std::vector<EntryRow>> list(const EntryQuery& query);
 

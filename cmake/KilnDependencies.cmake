@@ -6,9 +6,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
 # NVRTC and the driver are loaded at run time; only their headers are needed here.
+file(GLOB toolkits LIST_DIRECTORIES true /usr/local/cuda-*)
 find_path(KILN_CUDA_INCLUDE_DIR nvrtc.h
   HINTS ENV CUDA_HOME ENV CUDA_PATH
-  PATHS /usr/local/cuda /usr/local/cuda-13.0
+  PATHS /usr/local/cuda ${toolkits}
   PATH_SUFFIXES include REQUIRED)
 add_library(kiln_cuda_headers INTERFACE)
 target_include_directories(kiln_cuda_headers SYSTEM INTERFACE "${KILN_CUDA_INCLUDE_DIR}")

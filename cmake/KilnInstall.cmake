@@ -35,3 +35,4 @@ endforeach()
 configure_file(cmake/kiln.pc.in kiln.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/kiln.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES LICENSE NOTICE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

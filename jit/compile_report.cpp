@@ -16,6 +16,15 @@ constexpr std::string_view kSpillStores = " bytes spill stores";
 constexpr std::string_view kSpillLoads = " bytes spill loads";
 constexpr std::size_t kMostMessageBytes = 400;
 
+// Of the lines of the resource report.
+constexpr std::array<std::string_view, 7> kReportMarks = {"Compiling entry function",
+                                                          "Function properties for",
+                                                          " bytes stack frame",
+                                                          "Compile time = ",
+                                                          ": Used ",
+                                                          " bytes gmem",
+                                                          "bytes cumulative stack size"};
+
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -45,16 +54,9 @@ std::optional<std::int32_t> number_before(std::string_view line, std::string_vie
 
 // ptxas has other things to say at this level (advice on slow code), which stay.
 bool is_report(std::string_view line) {
-  constexpr std::array<std::string_view, 7> kMarks = {"Compiling entry function",
-                                                      "Function properties for",
-                                                      " bytes stack frame",
-                                                      "Compile time = ",
-                                                      ": Used ",
-                                                      " bytes gmem",
-                                                      "bytes cumulative stack size"};
   const bool is_from_ptxas = line.starts_with("ptxas info") || line.starts_with("ptxas   ") ||
                              (line.starts_with(' ') && contains(line, kSpillStores));
-  return is_from_ptxas && std::any_of(kMarks.begin(), kMarks.end(),
+  return is_from_ptxas && std::any_of(kReportMarks.begin(), kReportMarks.end(),
                                       [&](std::string_view mark) { return contains(line, mark); });
 }
 

@@ -11,10 +11,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <locale.h>
-
 #include <algorithm>
 #include <chrono>
+#include <clocale>
 #include <utility>
 
 namespace kiln {
@@ -131,7 +130,7 @@ Status Compilation::compile() {
     options.push_back(option.c_str());
   const nvrtcResult result =
       api_.nvrtcCompileProgram(program_.get(), static_cast<int>(options.size()), options.data());
-  const Status log_status = read_log();
+  Status log_status = read_log();
   if (result == NVRTC_SUCCESS) return log_status;
   std::string message = first_error(log_);
   if (message.empty()) message = api_.nvrtcGetErrorString(result);
@@ -242,6 +241,7 @@ Status check(const Nvrtc& nvrtc, const CompileRequest& request) {
   const std::vector<Target> targets = nvrtc.targets();
   if (std::find(targets.begin(), targets.end(), request.target) == targets.end()) {
     std::vector<std::string> names;
+    names.reserve(targets.size());
     for (const Target& target : targets)
       names.push_back(target.text());
     return failure(Code::unsupported,

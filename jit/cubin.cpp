@@ -45,7 +45,7 @@ template <typename T>
 std::optional<T> read_at(std::string_view data, std::uint64_t offset) {
   static_assert(std::is_trivially_copyable_v<T>);
   if (offset > data.size() || data.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
+  T value{};
   std::memcpy(&value, data.data() + offset, sizeof(T));
   return value;
 }

@@ -5,9 +5,9 @@
 // path (then nothing else is tried), a copy that the process has already loaded, a remembered path,
 // a search.
 
-#include "support/shared_library.h"
 #include "jit/target.h"
 #include "jit/toolchain.h"
+#include "support/shared_library.h"
 #include "support/status.h"
 
 #include <nvrtc.h>
@@ -36,6 +36,7 @@ namespace kiln {
   X(nvrtcGetCUBIN)
 
 struct NvrtcApi {
+  // NOLINTNEXTLINE(bugprone-macro-parentheses): the argument is the name that is declared
 #define KILN_DECLARE_FUNCTION(name) decltype(&::name) name = nullptr;
   KILN_NVRTC_FUNCTIONS(KILN_DECLARE_FUNCTION)
 #undef KILN_DECLARE_FUNCTION

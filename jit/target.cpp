@@ -27,6 +27,7 @@ constexpr std::array<ComputeCapability, 12> kKnown = {{{7, 5},
                                                        {11, 0},
                                                        {12, 0},
                                                        {12, 1}}};
+constexpr std::string_view kRealPrefix = "sm_";
 constexpr ComputeCapability kFirstWithOwnInstructions = {9, 0};
 constexpr ComputeCapability kFirstWithFamily = {10, 0};
 
@@ -96,16 +97,15 @@ Target default_target(ComputeCapability capability) {
 }
 
 Result<Target> parse_target(std::string_view text) {
-  constexpr std::string_view kPrefix = "sm_";
   if (text.starts_with("compute_")) {
     return failure(Code::invalid_argument,
                    "target {} is a virtual architecture; allowed: {}, or a compute capability",
                    in_quotes(text), known_targets());
   }
-  if (!text.starts_with(kPrefix)) {
+  if (!text.starts_with(kRealPrefix)) {
     if (const auto capability = parse_capability(text, true)) return default_target(*capability);
   } else {
-    std::string_view rest = text.substr(kPrefix.size());
+    std::string_view rest = text.substr(kRealPrefix.size());
     char suffix = '\0';
     if (!rest.empty() && (rest.back() == 'a' || rest.back() == 'f')) {
       suffix = rest.back();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/toolchain.h"
 
-#include "support/shared_library.h"
 #include "support/files.h"
+#include "support/shared_library.h"
 #include "support/text.h"
 
 #include <elf.h>
@@ -24,6 +24,8 @@ namespace {
 constexpr std::size_t kMostNoteBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMostBuiltinsBytes = std::size_t{256} << 20U;
 constexpr int kMostProgramHeaders = 256;
+constexpr std::string_view kBuildIdOwner("GNU\0", 4);
+constexpr std::string_view kTextPrefix = "nvrtc-";
 
 // All of `count` bytes at `offset`.
 std::optional<std::string> read_range(int fd, std::uint64_t offset, std::size_t count) {
@@ -43,7 +45,7 @@ template <typename T>
 std::optional<T> read_object(int fd, std::uint64_t offset) {
   const auto bytes = read_range(fd, offset, sizeof(T));
   if (!bytes) return std::nullopt;
-  T value;
+  T value{};
   std::memcpy(&value, bytes->data(), sizeof(T));
   return value;
 }
@@ -54,14 +56,13 @@ constexpr std::size_t padded(std::size_t size) {
 
 // The build id among a segment's notes, which are padded to 4 bytes whatever the segment says.
 std::string build_id_in(std::string_view notes) {
-  constexpr std::string_view kOwner("GNU\0", 4);
   while (notes.size() >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr note;
     std::memcpy(&note, notes.data(), sizeof(note));
     notes.remove_prefix(sizeof(note));
     const std::size_t name_size = padded(note.n_namesz);
     if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return {};
-    if (note.n_type == NT_GNU_BUILD_ID && notes.substr(0, note.n_namesz) == kOwner) {
+    if (note.n_type == NT_GNU_BUILD_ID && notes.substr(0, note.n_namesz) == kBuildIdOwner) {
       std::string hex;
       for (const char c : notes.substr(name_size, note.n_descsz)) {
         hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
@@ -92,9 +93,8 @@ Result<Toolchain> parse_toolchain(std::string_view text) {
   const auto damaged = [text] {
     return failure(Code::invalid_argument, "toolchain {} is malformed", in_quotes(text));
   };
-  constexpr std::string_view kPrefix = "nvrtc-";
-  if (!text.starts_with(kPrefix)) return damaged();
-  std::string_view rest = text.substr(kPrefix.size());
+  if (!text.starts_with(kTextPrefix)) return damaged();
+  std::string_view rest = text.substr(kTextPrefix.size());
   // Takes what precedes `end`, and `end` itself.
   const auto take = [&rest](char end) {
     const std::string_view part = rest.substr(0, rest.find(end));

@@ -17,7 +17,11 @@ Result<CurrentContext> CurrentContext::enter(const Driver& driver, const Device&
       api.cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device.handle) {
     return CurrentContext(nullptr);
   }
-  KILN_TRY(driver.check(api.cuCtxPushCurrent(device.primary), Code::unavailable,
+  return enter_primary(driver, device);
+}
+
+Result<CurrentContext> CurrentContext::enter_primary(const Driver& driver, const Device& device) {
+  KILN_TRY(driver.check(driver.api().cuCtxPushCurrent(device.primary), Code::unavailable,
                         "making the primary context current"));
   return CurrentContext(&driver);
 }

@@ -30,6 +30,8 @@ struct Device {
 class CurrentContext {
  public:
   static Result<CurrentContext> enter(const Driver& driver, const Device& device);
+  // The primary context in any case.
+  static Result<CurrentContext> enter_primary(const Driver& driver, const Device& device);
   CurrentContext(CurrentContext&& other) noexcept;
   CurrentContext& operator=(CurrentContext&&) = delete;
   ~CurrentContext();

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <new>
 
 namespace kiln {
 namespace {
@@ -45,11 +46,15 @@ Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options) {
 
 void Engine::open_store() {
   const auto open = [this]() -> Result<std::unique_ptr<Store>> {
-    Environment environment = options_.environment;
-    if (options_.cache_dir) environment.cache_dir = options_.cache_dir;
-    KILN_TRY_ASSIGN(const CacheDirectory directory, choose_cache_directory(environment));
-    KILN_TRY(prepare_cache_directory(directory.path));
-    return Store::open(directory.path, StoreMode::read_write);
+    std::string directory;
+    if (options_.cache_dir) {
+      directory = *options_.cache_dir;
+    } else {
+      KILN_TRY_ASSIGN(CacheDirectory chosen, choose_cache_directory(options_.environment));
+      directory = std::move(chosen.path);
+    }
+    KILN_TRY(prepare_cache_directory(directory));
+    return Store::open(directory, StoreMode::read_write);
   };
   auto opened = open();
   if (opened.is_ok()) {
@@ -61,13 +66,21 @@ void Engine::open_store() {
       store_status_.message());
 }
 
+Engine::~Engine() {
+  report_memory_hits();
+}
+
 Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, AcquireLimit limit) {
   const auto start = std::chrono::steady_clock::now();
+  const auto acquired = [start](const Found& found, Tier tier) {
+    return Acquired{found.kernel, tier, microseconds_since(start), found.is_stored};
+  };
   const std::string name = variant.spec() + "@" + target.text();
   while (true) {
     if (auto found = find_in_memory(name)) {
-      count(statistics_.memory_hits, Counter::memory_hits);
-      return Acquired{found->kernel, Tier::memory, microseconds_since(start), found->is_stored};
+      ++statistics_.memory_hits;
+      ++unreported_memory_hits_;
+      return acquired(*found, Tier::memory);
     }
     if (limit == AcquireLimit::memory) {
       return failure(Code::not_ready, "\"{}\" for {} is not in memory", variant.spec(),
@@ -76,38 +89,58 @@ Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, A
 
     std::promise<Result<Found>> promise;
     Flight flight;
-    bool is_builder = false;
+    bool is_leader = false;
     {
       const std::unique_lock lock(table_mutex_);
       if (table_.contains(name)) continue;
       const auto [place, is_new] = in_flight_.try_emplace(name);
-      if (is_new) place->second = promise.get_future().share();
+      if (is_new) place->second = {promise.get_future().share(), limit};
       flight = place->second;
-      is_builder = is_new;
+      is_leader = is_new;
     }
-    if (is_builder) {
-      Result<Found> produced = produce(variant, target, limit);
-      {
-        const std::unique_lock lock(table_mutex_);
-        if (produced.is_ok()) table_.emplace(name, *produced);
-        in_flight_.erase(name);
-      }
-      promise.set_value(produced);
-    } else {
-      ++statistics_.waits;
+    if (is_leader) {
+      const Result<Found> found = lead(name, std::move(promise), variant, target, limit);
+      if (!found.is_ok()) return found.status();
+      return acquired(*found, found->tier);
     }
-    const Result<Found>& outcome = flight.get();
+    if (limit == AcquireLimit::load && flight.limit == AcquireLimit::compile) {
+      // Must not wait for a compile: looks on its own.
+      KILN_TRY_ASSIGN(const Found found, produce(variant, target, limit));
+      return acquired(found, found.tier);
+    }
+    ++statistics_.waits;
+    const Result<Found>& outcome = flight.outcome.get();
     if (outcome.is_ok()) {
-      // A waiter found what another thread brought into memory.
-      if (!is_builder) count(statistics_.memory_hits, Counter::memory_hits);
-      return Acquired{outcome->kernel, is_builder ? outcome->tier : Tier::memory,
-                      microseconds_since(start), outcome->is_stored};
+      ++statistics_.memory_hits;
+      ++unreported_memory_hits_;
+      return acquired(*outcome, Tier::memory);
     }
-    // The one waited for may have been allowed less than this request is.
-    const bool may_go_on =
-        !is_builder && limit == AcquireLimit::compile && outcome.status().code() == Code::not_ready;
-    if (!may_go_on) return outcome.status();
+    // The leader may have been allowed less than this request is.
+    if (limit == flight.limit || outcome.status().code() != Code::not_ready) {
+      return outcome.status();
+    }
   }
+}
+
+// Produces for all who wait. Whatever happens, the flight ends and the waiters get an answer.
+Result<Engine::Found> Engine::lead(const std::string& name,
+                                   std::promise<Result<Found>> promise,
+                                   const Variant& variant,
+                                   const Target& target,
+                                   AcquireLimit limit) {
+  Result<Found> produced = failure(Code::out_of_memory, "the host is out of memory");
+  try {
+    produced = produce(variant, target, limit);
+    const std::unique_lock lock(table_mutex_);
+    if (produced.is_ok()) table_.emplace(name, *produced);
+  } catch (const std::bad_alloc&) {  // the only exception that standard containers throw here
+  }
+  {
+    const std::unique_lock lock(table_mutex_);
+    in_flight_.erase(name);
+  }
+  promise.set_value(produced);
+  return produced;
 }
 
 std::optional<Engine::Found> Engine::find_in_memory(const std::string& name) {
@@ -143,6 +176,7 @@ Result<Engine::Found> Engine::produce(const Variant& variant,
 
 std::optional<Engine::Found> Engine::find_stored(const Request& request) {
   if (store_ == nullptr) return std::nullopt;
+  report_memory_hits();
   auto stored = read_store(request);
   if (!stored) return std::nullopt;
   auto artifact = make_artifact(stored->facts, std::move(stored->image));
@@ -199,8 +233,11 @@ Result<Engine::Found> Engine::build(const Request& request) {
       .options = fields.options,
       .allow_spills = request.variant.manifest().allow_spills,
   };
-  const CompileScheduler::Slot slot(scheduler_);
-  KILN_TRY_ASSIGN(Artifact artifact, compile(*nvrtc, compile_request));
+  const auto compile_in_turn = [&] {
+    const CompileScheduler::Slot slot(scheduler_);
+    return compile(*nvrtc, compile_request);
+  };
+  KILN_TRY_ASSIGN(Artifact artifact, compile_in_turn());
   auto kernel = std::make_shared<const CompiledKernel>(
       CompiledKernel{request.variant, request.specialization, fields.key(), std::move(artifact)});
   const bool is_stored = save(request, *kernel, fields);
@@ -220,6 +257,11 @@ bool Engine::save(const Request& request, const CompiledKernel& kernel, const Ke
 void Engine::count(std::atomic<std::int64_t>& counter, std::optional<Counter> lifetime) {
   ++counter;
   if (lifetime && store_ != nullptr) store_->count(*lifetime);
+}
+
+void Engine::report_memory_hits() {
+  const std::int64_t hits = unreported_memory_hits_.exchange(0);
+  if (hits != 0 && store_ != nullptr) store_->count(Counter::memory_hits, hits);
 }
 
 void Engine::note_store_failure(const Status& status) {

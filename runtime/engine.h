@@ -60,6 +60,9 @@ class Engine {
   // A cache that cannot be used is no failure: see store_status(). invalid_argument, not_found or
   // io for user templates that cannot be read.
   static Result<std::shared_ptr<Engine>> open(EngineOptions options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // unsupported (target), unavailable (no NVRTC), compile_failed, not_ready (`limit` is below what
   // it would take). A failure is given to all who wait for it, and not remembered.
@@ -88,11 +91,19 @@ class Engine {
     const Specialization& specialization;
     KeyFields fields;  // without options and toolchain
   };
-  using Flight = std::shared_future<Result<Found>>;
+  struct Flight {
+    std::shared_future<Result<Found>> outcome;
+    AcquireLimit limit = AcquireLimit::compile;  // of the request that leads it
+  };
 
   Engine(EngineOptions options, Catalog catalog);
   void open_store();
   std::optional<Found> find_in_memory(const std::string& name);
+  Result<Found> lead(const std::string& name,
+                     std::promise<Result<Found>> promise,
+                     const Variant& variant,
+                     const Target& target,
+                     AcquireLimit limit);
   Result<Found> produce(const Variant& variant, const Target& target, AcquireLimit limit);
   std::optional<Found> find_stored(const Request& request);
   std::optional<Store::Found> read_store(const Request& request);
@@ -101,12 +112,16 @@ class Engine {
   // What compiles here, if that can be told without loading it.
   std::optional<Toolchain> known_toolchain();
   void count(std::atomic<std::int64_t>& counter, std::optional<Counter> lifetime);
+  // Hands the memory hits since the last time to the store.
+  void report_memory_hits();
   void note_store_failure(const Status& status);
 
   EngineOptions options_;
   Catalog catalog_;
   CompileScheduler scheduler_;
   AtomicStatistics statistics_;
+  // Apart from the store, whose lock may be held across a write to disk.
+  std::atomic<std::int64_t> unreported_memory_hits_{0};
 
   std::unique_ptr<Store> store_;
   Status store_status_;

@@ -42,7 +42,10 @@ std::optional<Toolchain> Engine::known_toolchain() {
   if (are_memos_read_ || store_ == nullptr) return remembered_;
   are_memos_read_ = true;
   const auto memos = store_->toolchain_memos();
-  if (!memos.is_ok()) return std::nullopt;
+  if (!memos.is_ok()) {
+    note_store_failure(memos.status());
+    return std::nullopt;
+  }
   for (const ToolchainMemo& memo : *memos) {
     const auto& explicit_path = options_.environment.nvrtc;
     if (explicit_path && !is_named(*explicit_path, memo.path)) continue;

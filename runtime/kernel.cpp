@@ -13,6 +13,8 @@ Result<Acquired> acquire_for_device(Engine& engine,
                                     const Variant& variant,
                                     AcquireLimit limit) {
   const Target target = default_target(device.capability);
+  // What the template itself does not support, no other target helps.
+  KILN_TRY(specialize(variant, device.capability).status());
   Result<Acquired> acquired = engine.acquire(variant, target, limit);
   if (acquired.is_ok() || acquired.status().code() != Code::unsupported) return acquired;
   KILN_TRY_ASSIGN(const auto nvrtc, engine.nvrtc());

@@ -33,7 +33,11 @@ Status check_pointer(const KernelArgument& declared,
   return {};
 }
 
-Status check_integer(const KernelArgument& declared, std::int64_t multiple_of, std::int64_t value) {
+Status check_integer(const KernelArgument& declared,
+                     bool is_used,
+                     std::int64_t multiple_of,
+                     std::int64_t value) {
+  if (!is_used && value == 0) return {};
   if (declared.min && value < *declared.min) {
     return failure(Code::invalid_argument, "argument \"{}\" is {}; the least is {}", declared.name,
                    value, *declared.min);
@@ -55,34 +59,35 @@ Result<LaunchConfig> complete(const LaunchConfig& config,
                               const CompiledKernel& kernel,
                               std::span<const Argument> arguments,
                               const Device& device) {
+  KILN_TRY_ASSIGN(
+      const LaunchShape shape,
+      launch_shape(kernel.variant, kernel.specialization,
+                   integer_arguments(kernel.variant.manifest(), arguments), device.sm_count));
   LaunchConfig complete = config;
-  if (is_unset(config.grid) || is_unset(config.block)) {
-    KILN_TRY_ASSIGN(
-        const LaunchShape shape,
-        launch_shape(kernel.variant, kernel.specialization,
-                     integer_arguments(kernel.variant.manifest(), arguments), device.sm_count));
-    if (is_unset(config.grid)) {
-      std::transform(std::begin(shape.grid), std::end(shape.grid), complete.grid.begin(),
-                     [](std::int64_t n) { return static_cast<std::uint32_t>(n); });
-    }
-    if (is_unset(config.block)) {
-      complete.block = {static_cast<std::uint32_t>(shape.block), 1, 1};
-      complete.shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes);
-    }
+  if (is_unset(config.grid)) {
+    std::transform(std::begin(shape.grid), std::end(shape.grid), complete.grid.begin(),
+                   [](std::int64_t n) { return static_cast<std::uint32_t>(n); });
   }
-  const auto most =
-      static_cast<std::int64_t>(device.most_shared_bytes) - kernel.artifact.resources.shared_bytes;
-  if (complete.shared_bytes > most) {
+  const std::array<std::uint32_t, 3> block = {static_cast<std::uint32_t>(shape.block), 1, 1};
+  if (is_unset(config.block)) complete.block = block;
+  // A kernel is written for its block: with another, it would leave elements unwritten.
+  if (complete.block != block) {
+    return failure(Code::invalid_argument, "block is {}x{}x{}; this variant is written for {}x1x1",
+                   config.block[0], config.block[1], config.block[2], shape.block);
+  }
+  const std::int64_t shared_bytes =
+      config.shared_bytes == 0 ? shape.shared_bytes : std::int64_t{config.shared_bytes};
+  const std::int64_t most =
+      std::int64_t{device.most_shared_bytes} - kernel.artifact.resources.shared_bytes;
+  if (shared_bytes > most) {
     return failure(Code::invalid_argument,
                    "{} bytes of dynamic shared memory are asked for; device {} has {} to give",
-                   complete.shared_bytes, device.ordinal, most);
+                   shared_bytes, device.ordinal, most);
   }
-  for (const auto& extent : {complete.grid, complete.block}) {
-    if (std::find(extent.begin(), extent.end(), 0U) != extent.end()) {
-      return failure(Code::invalid_argument, "grid {}x{}x{} of blocks {}x{}x{} has an extent of 0",
-                     complete.grid[0], complete.grid[1], complete.grid[2], complete.block[0],
-                     complete.block[1], complete.block[2]);
-    }
+  complete.shared_bytes = static_cast<std::uint32_t>(shared_bytes);
+  if (std::find(complete.grid.begin(), complete.grid.end(), 0U) != complete.grid.end()) {
+    return failure(Code::invalid_argument, "grid {}x{}x{} has an extent of 0", complete.grid[0],
+                   complete.grid[1], complete.grid[2]);
   }
   return complete;
 }
@@ -132,16 +137,16 @@ Status check_arguments(const CompiledKernel& kernel, std::span<const Argument> a
                      kind_bytes(argument.kind), layout[i].size_bytes);
     }
     const std::int64_t multiple_of = kernel.specialization.multiple_of[i];
+    const bool is_used = kernel.specialization.is_used[i];
     switch (argument.kind) {
       case ArgumentKind::pointer:
-        KILN_TRY(check_pointer(declared[i], kernel.specialization.is_used[i], multiple_of,
-                               argument.pointer));
+        KILN_TRY(check_pointer(declared[i], is_used, multiple_of, argument.pointer));
         break;
       case ArgumentKind::int32:
-        KILN_TRY(check_integer(declared[i], multiple_of, argument.int32));
+        KILN_TRY(check_integer(declared[i], is_used, multiple_of, argument.int32));
         break;
       case ArgumentKind::int64:
-        KILN_TRY(check_integer(declared[i], multiple_of, argument.int64));
+        KILN_TRY(check_integer(declared[i], is_used, multiple_of, argument.int64));
         break;
       case ArgumentKind::float32:
         break;

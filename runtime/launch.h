@@ -33,8 +33,8 @@ struct Argument {
 
 struct LaunchConfig {
   std::array<std::uint32_t, 3> grid{};   // all 0: the manifest's launch rule
-  std::array<std::uint32_t, 3> block{};  // all 0: likewise
-  std::uint32_t shared_bytes = 0;        // dynamic; with the rule's block, the rule's
+  std::array<std::uint32_t, 3> block{};  // all 0: likewise; else it must be the rule's
+  std::uint32_t shared_bytes = 0;        // dynamic; 0: the rule's
   CUstream stream = nullptr;             // nullptr: the default stream of the kernel's device
 };
 

@@ -65,7 +65,7 @@ Status make_resident(const Driver& driver,
                      const Module& module,
                      const Resources& resources) {
   const DriverApi& api = driver.api();
-  KILN_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(driver, device));
+  KILN_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter_primary(driver, device));
   CUfunction function = nullptr;
   KILN_TRY(driver.check(api.cuKernelGetFunction(&function, module.kernel), Code::load_failed,
                         "loading the kernel"));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/environment.h"
 
+#include "support/text.h"
+
 #include <cstdlib>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -23,50 +26,46 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts)
-    text += (text.empty() ? "" : ":") + part;
-  return text;
-}
-
 }  // namespace
 
 Result<Environment> Environment::read() {
   Environment environment;
-  environment.cache_dir = variable("KILN_CACHE_DIR");
-  environment.template_path = split(variable("KILN_TEMPLATE_PATH").value_or(""), ':');
-  environment.nvrtc = variable("KILN_NVRTC");
-  environment.log_file = variable("KILN_LOG_FILE");
-  environment.xdg_cache_home = variable("XDG_CACHE_HOME");
-  environment.home = variable("HOME");
-  const std::string toolchain = variable("KILN_TOOLCHAIN").value_or("any");
+  const auto read = [&environment](const char* name) {
+    std::optional<std::string> value = variable(name);
+    if (value) environment.given.insert(name);
+    return value;
+  };
+  environment.cache_dir = read("KILN_CACHE_DIR");
+  environment.template_path = split(read("KILN_TEMPLATE_PATH").value_or(""), ':');
+  environment.nvrtc = read("KILN_NVRTC");
+  environment.log_file = read("KILN_LOG_FILE");
+  environment.xdg_cache_home = read("XDG_CACHE_HOME");
+  environment.home = read("HOME");
+  const std::string toolchain = read("KILN_TOOLCHAIN").value_or("any");
   if (toolchain != "any" && toolchain != "exact") {
-    return failure(Code::invalid_argument, "KILN_TOOLCHAIN is \"{}\"; allowed: any, exact",
-                   toolchain);
+    return failure(Code::invalid_argument, "KILN_TOOLCHAIN is {}; allowed: any, exact",
+                   in_quotes(toolchain));
   }
   environment.toolchain = toolchain == "exact" ? ToolchainPolicy::exact : ToolchainPolicy::any;
-  auto level = parse_log_level(variable("KILN_LOG_LEVEL").value_or("warning"));
+  auto level = parse_log_level(read("KILN_LOG_LEVEL").value_or("warning"));
   if (!level.is_ok()) return level.status().with_context("KILN_LOG_LEVEL");
   environment.log_level = *level;
   return environment;
 }
 
 std::vector<Environment::Entry> Environment::entries() const {
-  const Environment defaults;
-  const auto text = [](std::string_view name, const std::optional<std::string>& value) {
-    return Entry{.name = name, .value = value.value_or(""), .is_set = value.has_value()};
+  const auto entry = [this](std::string_view name, std::string value) {
+    return Entry{.name = name, .value = std::move(value), .is_set = given.contains(name)};
   };
   return {
-      text("KILN_CACHE_DIR", cache_dir),
-      {"KILN_TEMPLATE_PATH", joined(template_path), !template_path.empty()},
-      text("KILN_NVRTC", nvrtc),
-      {"KILN_TOOLCHAIN", toolchain == ToolchainPolicy::exact ? "exact" : "any",
-       toolchain != defaults.toolchain},
-      text("KILN_LOG_FILE", log_file),
-      {"KILN_LOG_LEVEL", std::string(log_level_name(log_level)), log_level != defaults.log_level},
-      text("XDG_CACHE_HOME", xdg_cache_home),
-      text("HOME", home),
+      entry("KILN_CACHE_DIR", cache_dir.value_or("")),
+      entry("KILN_TEMPLATE_PATH", joined(template_path, ":")),
+      entry("KILN_NVRTC", nvrtc.value_or("")),
+      entry("KILN_TOOLCHAIN", toolchain == ToolchainPolicy::exact ? "exact" : "any"),
+      entry("KILN_LOG_FILE", log_file.value_or("")),
+      entry("KILN_LOG_LEVEL", std::string(log_level_name(log_level))),
+      entry("XDG_CACHE_HOME", xdg_cache_home.value_or("")),
+      entry("HOME", home.value_or("")),
   };
 }
 

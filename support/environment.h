@@ -8,7 +8,9 @@
 #include "support/log.h"
 #include "support/status.h"
 
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,7 @@ struct Environment {
   LogLevel log_level = LogLevel::warning;            // KILN_LOG_LEVEL
   std::optional<std::string> xdg_cache_home;         // XDG_CACHE_HOME
   std::optional<std::string> home;                   // HOME
+  std::set<std::string, std::less<>> given;          // names of those that are set
 
   // Empty values count as unset. invalid_argument names the variable, its value and what is
   // allowed.

@@ -108,7 +108,7 @@ Result<UniqueFd> lock_file(const std::string& path, std::chrono::milliseconds ti
     if (std::chrono::steady_clock::now() >= deadline) {
       return failure(Code::busy, "{} was locked for {} ms", path, timeout.count());
     }
-    // Jitter from the descriptor's address in time: enough to keep waiters from marching in step.
+    // Jitter from the clock: enough to keep waiters from marching in step.
     const auto jitter = std::chrono::steady_clock::now().time_since_epoch().count() % 500;
     std::this_thread::sleep_for(pause + std::chrono::microseconds(jitter));
     pause = std::min(2 * pause, std::chrono::microseconds(20000));

@@ -33,7 +33,7 @@ class SignalBlock {
   SignalBlock& operator=(const SignalBlock&) = delete;
 
  private:
-  sigset_t added_{};  // those that were neither blocked nor pending before
+  sigset_t added_{};  // those that were not pending before
   sigset_t previous_{};
 };
 

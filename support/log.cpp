@@ -2,6 +2,7 @@
 #include "support/log.h"
 
 #include "support/files.h"
+#include "support/text.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,7 +43,8 @@ Result<LogLevel> parse_log_level(std::string_view name) {
   const auto* found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end()) {
     return failure(Code::invalid_argument,
-                   "log level \"{}\" is unknown; allowed: off, error, warning, info, debug", name);
+                   "log level {} is unknown; allowed: off, error, warning, info, debug",
+                   in_quotes(name));
   }
   return static_cast<LogLevel>(found - kNames.begin());
 }

@@ -128,6 +128,12 @@ Status check_text(const SourceText& source) {
                    "{} uses __has_include or __has_embed, whose answer depends on the machine",
                    source.name);
   }
+  for (const std::string_view macro : {"__DATE__", "__TIME__", "__TIMESTAMP__"}) {
+    if (source.text.find(macro) != std::string::npos) {
+      return failure(Code::invalid_argument, "{} uses {}: its code would differ by the time",
+                     source.name, macro);
+    }
+  }
   return {};
 }
 

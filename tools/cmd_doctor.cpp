@@ -14,9 +14,9 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-Json environment_json(const Session& session) {
+Json environment_json(const Invocation& invocation) {
   Json list = Json::array();
-  for (const Environment::Entry& entry : session.environment.entries()) {
+  for (const Environment::Entry& entry : invocation.environment.entries()) {
     list.push_back({{"name", entry.name},
                     {"value", entry.value},
                     {"origin", entry.is_set ? "environment" : "default"}});
@@ -77,10 +77,10 @@ Json templates_json(const DoctorReport& report) {
   return {{"count", *report.template_count}, {"reason", ""}};
 }
 
-Json report_json(const Session& session, const DoctorReport& report) {
+Json report_json(const Invocation& invocation, const DoctorReport& report) {
   return {{"schema", kJsonSchema},
           {"build", build_info()},
-          {"environment", environment_json(session)},
+          {"environment", environment_json(invocation)},
           {"cache", cache_json(report.cache)},
           {"nvrtc", nvrtc_json(report)},
           {"driver", driver_json(report)},
@@ -105,7 +105,7 @@ void add_cache(const CacheReport& cache, FactList& facts) {
   }
 }
 
-std::string report_text(const Session& session, const DoctorReport& report) {
+std::string report_text(const Invocation& invocation, const DoctorReport& report) {
   FactList facts;
   facts.add("build", build_info());
   add_cache(report.cache, facts);
@@ -138,17 +138,17 @@ std::string report_text(const Session& session, const DoctorReport& report) {
     text += "\nnvrtc was looked for here:\n" + indented(report.nvrtc.status().detail());
   }
   Table environment({{"VARIABLE"}, {"ORIGIN"}, {"VALUE"}});
-  for (const Environment::Entry& entry : session.environment.entries()) {
+  for (const Environment::Entry& entry : invocation.environment.entries()) {
     environment.add_row(
         {std::string(entry.name), entry.is_set ? "environment" : "default", entry.value});
   }
   return text + '\n' + environment.text();
 }
 
-Result<ExitCode> run(Session& session) {
-  const DoctorReport report = examine(session);
-  KILN_TRY(session.is_json ? write_json(session.console, report_json(session, report))
-                           : session.console.write_output(report_text(session, report)));
+Result<ExitCode> run(Invocation& invocation) {
+  const DoctorReport report = examine(invocation);
+  KILN_TRY(invocation.is_json ? write_json(invocation.console, report_json(invocation, report))
+                              : invocation.console.write_output(report_text(invocation, report)));
   return ExitCode::done;
 }
 

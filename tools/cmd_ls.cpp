@@ -67,21 +67,21 @@ Result<EntryQuery> make_query(const Options& options) {
   return query;
 }
 
-Result<ExitCode> run(Session& session, const Options& options) {
+Result<ExitCode> run(Invocation& invocation, const Options& options) {
   KILN_TRY_ASSIGN(const EntryQuery query, make_query(options));
-  KILN_TRY_ASSIGN(const auto store, inspect_store(session));
+  KILN_TRY_ASSIGN(const auto store, inspect_store(invocation));
   std::vector<EntryRow> rows;
   if (store != nullptr) {
     KILN_TRY_ASSIGN(rows, store->list(query));
   }
-  if (session.is_json) {
+  if (invocation.is_json) {
     Json entries = Json::array();
     for (const EntryRow& row : rows)
       entries.push_back(entry_json(row));
-    KILN_TRY(write_json(session.console, {{"schema", kJsonSchema}, {"entries", entries}}));
+    KILN_TRY(write_json(invocation.console, {{"schema", kJsonSchema}, {"entries", entries}}));
     return ExitCode::done;
   }
-  KILN_TRY(session.console.write_output(entry_table(rows).text()));
+  KILN_TRY(invocation.console.write_output(entry_table(rows).text()));
   return ExitCode::done;
 }
 
@@ -101,7 +101,7 @@ RunCommand cmd_ls(CLI::App& command) {
       ->type_name("FIELD")
       ->capture_default_str();
   command.add_option("--limit", options->limit, "print at most so many entries")->type_name("N");
-  return [options](Session& session) { return run(session, *options); };
+  return [options](Invocation& invocation) { return run(invocation, *options); };
 }
 
 }  // namespace kiln

@@ -54,21 +54,22 @@ std::string list_text(const std::vector<Model>& models) {
   return table.text();
 }
 
-Result<ExitCode> run(Session& session, const std::optional<std::string>& name) {
+Result<ExitCode> run(Invocation& invocation, const std::optional<std::string>& name) {
   std::vector<Model> models;
   if (name) {
     KILN_TRY_ASSIGN(models.emplace_back(), find_model(*name));
   } else {
     KILN_TRY_ASSIGN(models, list_models());
   }
-  if (session.is_json) {
+  if (invocation.is_json) {
     Json list = Json::array();
     for (const Model& model : models)
       list.push_back(model_json(model));
-    KILN_TRY(write_json(session.console, {{"schema", kJsonSchema}, {"models", std::move(list)}}));
+    KILN_TRY(
+        write_json(invocation.console, {{"schema", kJsonSchema}, {"models", std::move(list)}}));
     return ExitCode::done;
   }
-  KILN_TRY(session.console.write_output(name ? model_text(models.front()) : list_text(models)));
+  KILN_TRY(invocation.console.write_output(name ? model_text(models.front()) : list_text(models)));
   return ExitCode::done;
 }
 
@@ -77,7 +78,7 @@ Result<ExitCode> run(Session& session, const std::optional<std::string>& name) {
 RunCommand cmd_models(CLI::App& command) {
   const auto name = std::make_shared<std::optional<std::string>>();
   command.add_option("name", *name, "show this model's variants")->type_name("NAME");
-  return [name](Session& session) { return run(session, *name); };
+  return [name](Invocation& invocation) { return run(invocation, *name); };
 }
 
 }  // namespace kiln

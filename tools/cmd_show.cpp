@@ -27,7 +27,7 @@ struct Options {
 };
 
 // Every entry that key prefix or spec may mean.
-Result<std::vector<EntryRow>> find_entries(const Session& session,
+Result<std::vector<EntryRow>> find_entries(const Invocation& invocation,
                                            const Options& options,
                                            const Result<Catalog>& catalog) {
   EntryQuery query;
@@ -45,7 +45,7 @@ Result<std::vector<EntryRow>> find_entries(const Session& session,
     query.template_name = variant.manifest().name;
     spec = variant.spec();
   }
-  KILN_TRY_ASSIGN(const auto store, inspect_store(session));
+  KILN_TRY_ASSIGN(const auto store, inspect_store(invocation));
   std::vector<EntryRow> rows;
   if (store != nullptr) {
     KILN_TRY_ASSIGN(rows, store->list(query));
@@ -54,10 +54,10 @@ Result<std::vector<EntryRow>> find_entries(const Session& session,
   return rows;
 }
 
-Result<EntryRow> find_entry(const Session& session,
+Result<EntryRow> find_entry(const Invocation& invocation,
                             const Options& options,
                             const Result<Catalog>& catalog) {
-  KILN_TRY_ASSIGN(std::vector<EntryRow> rows, find_entries(session, options, catalog));
+  KILN_TRY_ASSIGN(std::vector<EntryRow> rows, find_entries(invocation, options, catalog));
   const std::string wanted =
       in_quotes(options.entry) + (options.target ? " for " + *options.target : std::string());
   if (rows.empty()) return failure(Code::not_found, "the cache has no entry for {}", wanted);
@@ -159,8 +159,8 @@ std::string details_text(const EntryRow& row, const Result<Catalog>& catalog) {
   return text;
 }
 
-Status write_image(const Session& session, const Digest& key, const std::string& path) {
-  KILN_TRY_ASSIGN(const auto store, inspect_store(session));
+Status write_image(const Invocation& invocation, const Digest& key, const std::string& path) {
+  KILN_TRY_ASSIGN(const auto store, inspect_store(invocation));
   std::optional<Store::Found> found;
   if (store != nullptr) {
     KILN_TRY_ASSIGN(found, store->find(key));
@@ -174,16 +174,16 @@ Status write_image(const Session& session, const Digest& key, const std::string&
   return status.with_context(path);
 }
 
-Result<ExitCode> run(Session& session, const Options& options) {
-  const Result<Catalog> catalog = Catalog::open(session.environment.template_path);
-  KILN_TRY_ASSIGN(const EntryRow row, find_entry(session, options, catalog));
-  if (options.image) KILN_TRY(write_image(session, row.facts.key, *options.image));
-  if (session.is_json) {
-    KILN_TRY(write_json(session.console,
+Result<ExitCode> run(Invocation& invocation, const Options& options) {
+  const Result<Catalog> catalog = Catalog::open(invocation.environment.template_path);
+  KILN_TRY_ASSIGN(const EntryRow row, find_entry(invocation, options, catalog));
+  if (options.image) KILN_TRY(write_image(invocation, row.facts.key, *options.image));
+  if (invocation.is_json) {
+    KILN_TRY(write_json(invocation.console,
                         {{"schema", kJsonSchema}, {"entry", details_json(row, catalog)}}));
     return ExitCode::done;
   }
-  KILN_TRY(session.console.write_output(details_text(row, catalog)));
+  KILN_TRY(invocation.console.write_output(details_text(row, catalog)));
   return ExitCode::done;
 }
 
@@ -198,7 +198,7 @@ RunCommand cmd_show(CLI::App& command) {
       ->type_name("TARGET");
   command.add_option("--image", options->image, "also write the verified image (cubin) here")
       ->type_name("FILE");
-  return [options](Session& session) { return run(session, *options); };
+  return [options](Invocation& invocation) { return run(invocation, *options); };
 }
 
 }  // namespace kiln

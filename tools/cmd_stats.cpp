@@ -42,19 +42,19 @@ std::string stats_text(const Counters& counters, const Store::Summary& summary) 
   return facts.text();
 }
 
-Result<ExitCode> run(Session& session) {
-  KILN_TRY_ASSIGN(const auto store, inspect_store(session));
+Result<ExitCode> run(Invocation& invocation) {
+  KILN_TRY_ASSIGN(const auto store, inspect_store(invocation));
   Counters counters;
   Store::Summary summary;
   if (store != nullptr) {
     KILN_TRY_ASSIGN(counters, store->counters());
     KILN_TRY_ASSIGN(summary, store->summary());
   }
-  if (session.is_json) {
-    KILN_TRY(write_json(session.console, stats_json(counters, summary)));
+  if (invocation.is_json) {
+    KILN_TRY(write_json(invocation.console, stats_json(counters, summary)));
     return ExitCode::done;
   }
-  KILN_TRY(session.console.write_output(stats_text(counters, summary)));
+  KILN_TRY(invocation.console.write_output(stats_text(counters, summary)));
   return ExitCode::done;
 }
 

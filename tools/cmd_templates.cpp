@@ -137,23 +137,23 @@ std::string list_text(const std::vector<std::shared_ptr<const Template>>& templa
   return table.text();
 }
 
-Result<ExitCode> run(Session& session, const std::optional<std::string>& name) {
-  KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(session.environment.template_path));
+Result<ExitCode> run(Invocation& invocation, const std::optional<std::string>& name) {
+  KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(invocation.environment.template_path));
   std::vector<std::shared_ptr<const Template>> templates = catalog.templates();
   if (name) {
     KILN_TRY_ASSIGN(auto found, catalog.find(*name));
     templates = {std::move(found)};
   }
-  if (session.is_json) {
+  if (invocation.is_json) {
     Json list = Json::array();
     for (const auto& source : templates)
       list.push_back(template_json(*source));
     KILN_TRY(
-        write_json(session.console, {{"schema", kJsonSchema}, {"templates", std::move(list)}}));
+        write_json(invocation.console, {{"schema", kJsonSchema}, {"templates", std::move(list)}}));
     return ExitCode::done;
   }
-  KILN_TRY(session.console.write_output(name ? template_text(*templates.front())
-                                             : list_text(templates)));
+  KILN_TRY(invocation.console.write_output(name ? template_text(*templates.front())
+                                                : list_text(templates)));
   return ExitCode::done;
 }
 
@@ -163,7 +163,7 @@ RunCommand cmd_templates(CLI::App& command) {
   const auto name = std::make_shared<std::optional<std::string>>();
   command.add_option("name", *name, "show this template's parameters and arguments")
       ->type_name("NAME");
-  return [name](Session& session) { return run(session, *name); };
+  return [name](Invocation& invocation) { return run(invocation, *name); };
 }
 
 }  // namespace kiln

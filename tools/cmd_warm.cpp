@@ -116,27 +116,27 @@ ExitCode outcome_of(const WarmReport& report, const std::vector<WarmFailure>& fa
   return report.failed > 0 || report.is_interrupted ? ExitCode::failed : ExitCode::done;
 }
 
-Result<ExitCode> run(Session& session, const Options& options) {
+Result<ExitCode> run(Invocation& invocation, const Options& options) {
   KILN_TRY_ASSIGN(const int jobs, parse_jobs(options.jobs));
   // Checked before the engine is opened: a wrong call creates no cache.
-  KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(session.environment.template_path));
+  KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(invocation.environment.template_path));
   Devices devices;
   KILN_TRY_ASSIGN(const std::vector<WarmPair> plan, plan_warm(options.request, catalog, devices));
-  KILN_TRY_ASSIGN(const auto engine, Engine::open({.environment = session.environment,
-                                                   .cache_dir = session.cache_dir,
+  KILN_TRY_ASSIGN(const auto engine, Engine::open({.environment = invocation.environment,
+                                                   .cache_dir = invocation.cache_dir,
                                                    .most_compiles = jobs}));
   const int threads =
       std::min(engine->most_compiles(), static_cast<int>(std::max<std::size_t>(plan.size(), 1)));
-  const WarmReport report = run_warm(*engine, plan, threads, session.console);
+  const WarmReport report = run_warm(*engine, plan, threads, invocation.console);
 
   const std::vector<WarmFailure> failures = failures_of(plan, report);
-  print_failures(session.console, failures);
+  print_failures(invocation.console, failures);
   if (report.is_interrupted) {
-    session.console.write_failure(
+    invocation.console.write_failure(
         failure(Code::cancelled, "interrupted; {} of {} not tried", report.not_tried, plan.size()));
   }
-  KILN_TRY(session.is_json ? write_json(session.console, report_json(plan, report, failures))
-                           : session.console.write_output(report_text(plan, report)));
+  KILN_TRY(invocation.is_json ? write_json(invocation.console, report_json(plan, report, failures))
+                              : invocation.console.write_output(report_text(plan, report)));
   return outcome_of(report, failures);
 }
 
@@ -165,7 +165,7 @@ RunCommand cmd_warm(CLI::App& command) {
       ->type_name("i/n");
   command.add_option("--jobs,-j", options->jobs, "compiles at once; as many as cores if left out")
       ->type_name("N");
-  return [options](Session& session) { return run(session, *options); };
+  return [options](Invocation& invocation) { return run(invocation, *options); };
 }
 
 }  // namespace kiln

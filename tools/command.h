@@ -4,7 +4,7 @@
 // What a subcommand is: a function that adds its options to the parser and returns what runs once
 // they are parsed.
 
-#include "tools/session.h"
+#include "tools/invocation.h"
 
 #include <CLI/App.hpp>
 
@@ -13,7 +13,7 @@
 namespace kiln {
 
 // A failure is printed by the caller and mapped by exit_code().
-using RunCommand = std::function<Result<ExitCode>(Session&)>;
+using RunCommand = std::function<Result<ExitCode>(Invocation&)>;
 using DefineCommand = RunCommand (*)(CLI::App& command);
 
 RunCommand cmd_doctor(CLI::App& command);

@@ -45,8 +45,8 @@ void examine_file_system(CacheReport& report) {
 }
 
 // Also returns the store, for what it remembers of NVRTC; null if it cannot be read.
-std::unique_ptr<Store> examine_cache(const Session& session, CacheReport& report) {
-  const Result<CacheDirectory> directory = cache_directory(session);
+std::unique_ptr<Store> examine_cache(const Invocation& invocation, CacheReport& report) {
+  const Result<CacheDirectory> directory = cache_directory(invocation);
   if (!directory.is_ok()) {
     report.reason = directory.status().message();
     return nullptr;
@@ -71,8 +71,8 @@ std::unique_ptr<Store> examine_cache(const Session& session, CacheReport& report
 }
 
 // Looked for as the engine does it: the variable, what the cache remembers, a search.
-NvrtcLocation locate_nvrtc(const Session& session, Store* store, std::string& origin) {
-  NvrtcLocation location{.explicit_path = session.environment.nvrtc, .remembered_path = {}};
+NvrtcLocation locate_nvrtc(const Invocation& invocation, Store* store, std::string& origin) {
+  NvrtcLocation location{.explicit_path = invocation.environment.nvrtc, .remembered_path = {}};
   origin = location.explicit_path ? "KILN_NVRTC" : "search";
   if (location.explicit_path || store == nullptr) return location;
   const auto memos = store->toolchain_memos();
@@ -91,8 +91,8 @@ Result<int> driver_version(Devices& devices) {
   return driver->version();
 }
 
-Result<std::size_t> count_templates(const Session& session) {
-  KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(session.environment.template_path));
+Result<std::size_t> count_templates(const Invocation& invocation) {
+  KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(invocation.environment.template_path));
   return catalog.templates().size();
 }
 
@@ -110,11 +110,11 @@ std::string_view cache_state_name(CacheState state) {
   return "unknown";
 }
 
-DoctorReport examine(const Session& session) {
+DoctorReport examine(const Invocation& invocation) {
   CacheReport cache;
-  const std::unique_ptr<Store> store = examine_cache(session, cache);
+  const std::unique_ptr<Store> store = examine_cache(invocation, cache);
   std::string origin;
-  const NvrtcLocation location = locate_nvrtc(session, store.get(), origin);
+  const NvrtcLocation location = locate_nvrtc(invocation, store.get(), origin);
   Devices devices;
   auto version = driver_version(devices);
   return {.cache = std::move(cache),
@@ -122,7 +122,7 @@ DoctorReport examine(const Session& session) {
           .nvrtc = Nvrtc::load(location),
           .driver_version = std::move(version),
           .devices = devices.list(),
-          .template_count = count_templates(session)};
+          .template_count = count_templates(invocation)};
 }
 
 }  // namespace kiln

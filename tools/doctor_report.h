@@ -8,7 +8,7 @@
 #include "cache/store.h"
 #include "jit/nvrtc.h"
 #include "runtime/device.h"
-#include "tools/session.h"
+#include "tools/invocation.h"
 
 #include <cstdint>
 #include <memory>
@@ -40,6 +40,6 @@ struct DoctorReport {
   Result<std::size_t> template_count;
 };
 
-DoctorReport examine(const Session& session);
+DoctorReport examine(const Invocation& invocation);
 
 }  // namespace kiln

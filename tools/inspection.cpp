@@ -10,13 +10,13 @@
 
 namespace kiln {
 
-Result<CacheDirectory> cache_directory(const Session& session) {
-  if (session.cache_dir) return CacheDirectory{*session.cache_dir, "--cache-dir"};
-  return choose_cache_directory(session.environment);
+Result<CacheDirectory> cache_directory(const Invocation& invocation) {
+  if (invocation.cache_dir) return CacheDirectory{*invocation.cache_dir, "--cache-dir"};
+  return choose_cache_directory(invocation.environment);
 }
 
-Result<std::unique_ptr<Store>> inspect_store(const Session& session) {
-  const Result<CacheDirectory> directory = cache_directory(session);
+Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation) {
+  const Result<CacheDirectory> directory = cache_directory(invocation);
   if (directory.is_ok()) {
     // The store takes this for an absent one.
     struct stat status {};
@@ -26,7 +26,7 @@ Result<std::unique_ptr<Store>> inspect_store(const Session& session) {
     return Store::open(directory->path, StoreMode::inspect);
   }
   if (directory.status().code() != Code::unavailable) return directory.status();
-  session.console.write_log(LogLevel::warning, directory.status().message());
+  invocation.console.write_log(LogLevel::warning, directory.status().message());
   return std::unique_ptr<Store>();
 }
 

@@ -5,7 +5,7 @@
 
 #include "cache/directory.h"
 #include "cache/store.h"
-#include "tools/session.h"
+#include "tools/invocation.h"
 
 #include <memory>
 #include <string>
@@ -14,11 +14,11 @@
 namespace kiln {
 
 // --cache-dir, else as the environment says. Touches nothing.
-Result<CacheDirectory> cache_directory(const Session& session);
+Result<CacheDirectory> cache_directory(const Invocation& invocation);
 
 // The store, empty if there is none; null, with a warning printed, if nothing says where it would
 // be.
-Result<std::unique_ptr<Store>> inspect_store(const Session& session);
+Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation);
 
 bool is_key_prefix(std::string_view text);  // 1 to 64 hexadecimal digits
 // In lower case. invalid_argument.

@@ -81,7 +81,7 @@ std::optional<ExitCode> refuse_extras(Console& console, const CLI::App& app) {
   return refuse(console, app, fmt::format("unknown {} {}", kind, in_quotes(extra)));
 }
 
-Result<Session> open_session(const Program& program, Console& console) {
+Result<Invocation> open_invocation(const Program& program, Console& console) {
   KILN_TRY_ASSIGN(Environment environment, Environment::read());
   if (program.cache_dir && !program.cache_dir->starts_with('/')) {
     return failure(Code::invalid_argument, "--cache-dir is {}; allowed: an absolute path",
@@ -94,16 +94,16 @@ Result<Session> open_session(const Program& program, Console& console) {
     KILN_TRY(
         set_log_file(*environment.log_file, environment.log_level).with_context("KILN_LOG_FILE"));
   }
-  return Session{.environment = std::move(environment),
-                 .cache_dir = program.cache_dir,
-                 .is_json = program.is_json,
-                 .console = console};
+  return Invocation{.environment = std::move(environment),
+                    .cache_dir = program.cache_dir,
+                    .is_json = program.is_json,
+                    .console = console};
 }
 
 ExitCode run(const Program& program, const RunCommand& command, Console& console) {
-  auto session = open_session(program, console);
+  auto invocation = open_invocation(program, console);
   const Result<ExitCode> result =
-      session.is_ok() ? command(*session) : Result<ExitCode>(session.status());
+      invocation.is_ok() ? command(*invocation) : Result<ExitCode>(invocation.status());
   set_log_sink({}, LogLevel::off);  // the console goes before what may still log
   if (result.is_ok()) return *result;
   console.write_failure(result.status());

@@ -22,7 +22,7 @@ cmake --build --preset release --target kiln kiln_cli kiln_golden
 
 kiln=build/release/bin/kiln
 golden=build/release/bin/kiln_golden
-if "$kiln" doctor --json | grep -q '"capability"'; then
+if "$kiln" doctor --json | grep -q '"compute_capability"'; then
   where="the local GPU"
   targets=()
   device=(--gpu)

@@ -5,9 +5,9 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev doctest-dev
-  libsqlite3-dev libzstd-dev libssl-dev)
+  libsqlite3-dev libzstd-dev libssl-dev python3)
 if [[ "${1:-}" == --check ]]; then
-  packages+=(python3 git clang-format clang-tidy)
+  packages+=(git clang-format clang-tidy)
 fi
 
 missing=()
@@ -41,3 +41,16 @@ if [[ -z "$header" ]]; then
   exit 1
 fi
 echo "setup: CUDA headers in $(dirname "$header")"
+
+nvrtc=$(ldconfig -p | sed -n 's/.*=> \(.*libnvrtc\.so\.1[23]\)$/\1/p' | head -n 1)
+for candidate in "${KILN_NVRTC:-}" /usr/local/cuda*/lib64/libnvrtc.so.1[23]; do
+  if [[ -z "$nvrtc" && -n "$candidate" && -e "$candidate" ]]; then
+    nvrtc=$candidate
+  fi
+done
+if [[ -z "$nvrtc" ]]; then
+  echo "setup: libnvrtc was found neither by the loader nor in /usr/local/cuda*/lib64;" \
+    "install NVIDIA's package cuda-nvrtc-13-0 or set KILN_NVRTC" >&2
+  exit 1
+fi
+echo "setup: NVRTC in $nvrtc"

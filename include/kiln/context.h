@@ -49,7 +49,8 @@ KILN_API kiln_status_t kiln_context_open(const kiln_context_options_t *options,
                                          kiln_context_t **out_context);
 
 /**
- * Closes a context; NULL is a no-op. Writes use counts to the cache. Kernels acquired from it stay
+ * Closes a context; NULL is a no-op. Writes use counts to the cache, and may wait for other
+ * processes that write to it. Kernels acquired from it stay
  * valid until they are released.
  */
 KILN_API void kiln_context_close(kiln_context_t *context);

@@ -43,7 +43,8 @@ typedef struct kiln_kernel_spec {
 /**
  * Returns the kernel for one variant, compiling it if neither this process nor the cache has it.
  *
- * Blocks for a whole compile on a miss; concurrent calls for one variant compile it once. Without a
+ * Blocks for a whole compile on a miss; concurrent calls on one context for one variant compile
+ * it once. Without a
  * target the kernel is also loaded on the device, so that a launch has nothing left to do.
  *
  * @param context     Open context.
@@ -57,6 +58,7 @@ typedef struct kiln_kernel_spec {
  * @retval KILN_COMPILE_FAILED    kiln_last_error_detail() has the compiler's log.
  * @retval KILN_UNAVAILABLE       NVRTC or the driver cannot be loaded, or there is no device.
  * @retval KILN_LOAD_FAILED       The driver refused the image.
+ * @retval KILN_OUT_OF_MEMORY     On the host or on the device.
  */
 KILN_API kiln_status_t kiln_kernel_acquire(kiln_context_t *context,
                                            const kiln_kernel_spec_t *spec,
@@ -147,8 +149,8 @@ static inline kiln_argument_t kiln_float32(float value) {
 typedef struct kiln_launch_config {
   size_t struct_size;
   uint32_t grid[3];      /**< Blocks. */
-  uint32_t block[3];     /**< Threads. */
-  uint32_t shared_bytes; /**< Dynamic, per block; ignored where `block` is left to the rule. */
+  uint32_t block[3];     /**< Threads; if not all zero, it must be what the rule gives. */
+  uint32_t shared_bytes; /**< Dynamic, per block; 0: what the rule gives. */
   uint32_t reserved;     /**< 0 */
   struct CUstream_st *stream; /**< NULL: the device's default stream. */
 } kiln_launch_config_t;
@@ -168,10 +170,13 @@ typedef struct kiln_launch_config {
  * @retval KILN_OK
  * @retval KILN_INVALID_ARGUMENT  Count, type or size differs from the kernel's; a used pointer is
  *                                null or misaligned, an unused one is not null; an integer is below
- *                                its least or no multiple; an extent is 0; too much shared memory.
+ *                                its least or no multiple; an extent of the grid is 0; the block is
+ *                                not the rule's; too much shared memory.
+ * @retval KILN_NOT_FOUND         There is no such device.
  * @retval KILN_UNAVAILABLE       No driver or no device.
  * @retval KILN_LOAD_FAILED       The driver refused the image.
  * @retval KILN_LAUNCH_FAILED     kiln_last_error_native_code() has the CUresult.
+ * @retval KILN_OUT_OF_MEMORY     On the host or on the device.
  */
 KILN_API kiln_status_t kiln_kernel_launch(kiln_kernel_t *kernel,
                                           const kiln_launch_config_t *config,

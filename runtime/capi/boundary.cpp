@@ -15,6 +15,7 @@ Status& thread_error() noexcept {
 }
 
 const Status kOutOfMemory = failure(Code::out_of_memory, "the host is out of memory");
+const Status kForeignException = failure(Code::internal, "an unknown exception was thrown");
 
 }  // namespace
 
@@ -28,6 +29,10 @@ const Status& last_error() noexcept {
 
 const Status& out_of_memory_status() noexcept {
   return kOutOfMemory;
+}
+
+const Status& foreign_exception_status() noexcept {
+  return kForeignException;
 }
 
 }  // namespace kiln

@@ -17,8 +17,12 @@ namespace kiln {
 
 void set_last_error(const Status& status) noexcept;
 const Status& last_error() noexcept;
-// Made before it is needed.
+// Made before they are needed.
 const Status& out_of_memory_status() noexcept;
+const Status& foreign_exception_status() noexcept;
+
+// No struct of ours, of any version, is larger.
+constexpr std::size_t kLargestStruct = 4096;
 
 // Runs `body`, a callable that returns Status. noexcept; clears, then sets the last error.
 template <typename Body>
@@ -35,9 +39,17 @@ kiln_status_t guard(Body&& body) noexcept {
     } catch (...) {
       status = out_of_memory_status();
     }
+  } catch (...) {  // not even a std::exception: a host's callback threw it
+    status = foreign_exception_status();
   }
   set_last_error(status);
   return static_cast<kiln_status_t>(status.code());
+}
+
+inline Status check_struct_size(std::size_t size, std::string_view name) {
+  if (size >= sizeof(size) && size <= kLargestStruct) return {};
+  return failure(Code::invalid_argument, "{}.struct_size is {}; start from its _INIT macro", name,
+                 size);
 }
 
 // Copies a caller's option struct, of whatever version, over `defaults`. A shorter one leaves the
@@ -47,10 +59,7 @@ Result<Options> read_options(const Options* given, Options defaults, std::string
   if (given == nullptr) return defaults;
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof(size));
-  if (size < sizeof(size)) {
-    return failure(Code::invalid_argument, "{}.struct_size is {}; start from its _INIT macro", name,
-                   size);
-  }
+  KILN_TRY(check_struct_size(size, name));
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (std::size_t i = sizeof(Options); i < size; ++i) {
     if (bytes[i] != 0) {
@@ -68,10 +77,7 @@ template <typename Info>
 Status write_info(Info* out, Info info, std::string_view name) {
   if (out == nullptr) return failure(Code::invalid_argument, "{} is null", name);
   const std::size_t size = out->struct_size;
-  if (size < sizeof(size)) {
-    return failure(Code::invalid_argument, "{}.struct_size is {}; start from its _INIT macro", name,
-                   size);
-  }
+  KILN_TRY(check_struct_size(size, name));
   info.struct_size = size;
   std::memcpy(out, &info, std::min(size, sizeof(Info)));
   return {};

@@ -48,6 +48,10 @@ int32_t tier_value(Tier tier) {
 }
 
 Result<Argument> to_argument(const kiln_argument_t& given, std::size_t index) {
+  if (given.reserved != 0) {
+    return failure(Code::invalid_argument, "arguments[{}].reserved is {}; it must be 0", index,
+                   given.reserved);
+  }
   switch (given.type) {
     case KILN_ARGUMENT_POINTER:
       return Argument::of_pointer(given.value.pointer);
@@ -67,6 +71,9 @@ Result<LaunchConfig> launch_config(const kiln_launch_config_t* given) {
   KILN_TRY_ASSIGN(
       const kiln_launch_config_t config,
       read_options<kiln_launch_config_t>(given, KILN_LAUNCH_CONFIG_INIT, "kiln_launch_config_t"));
+  if (config.reserved != 0) {
+    return failure(Code::invalid_argument, "config.reserved is {}; it must be 0", config.reserved);
+  }
   LaunchConfig result;
   result.grid = {config.grid[0], config.grid[1], config.grid[2]};
   result.block = {config.block[0], config.block[1], config.block[2]};

@@ -84,7 +84,9 @@ __global__ void __launch_bounds__(kRowThreads, min_blocks)
   };
   Slice slice;
   Slice next_slice;
-  if constexpr (prefetch != 0) load_row(next_slice, blockIdx.x);
+  if constexpr (prefetch != 0) {
+    if (blockIdx.x < rows) load_row(next_slice, blockIdx.x);
+  }
   int parity = 0;
   for (unsigned row = blockIdx.x; row < rows; row += gridDim.x) {
     const bool is_last = row + gridDim.x >= rows;

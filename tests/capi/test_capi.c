@@ -32,6 +32,9 @@ static void test_open(const char *cache) {
               "kiln_context_options_t.struct_size is 0; start from its _INIT macro");
   CHECK(context == NULL);
 
+  options.struct_size = (size_t)-1;
+  CHECK(kiln_context_open(&options, &context) == KILN_INVALID_ARGUMENT);
+
   options.struct_size = sizeof(options);
   options.flags = 0x80;
   CHECK_ERROR(kiln_context_open(&options, &context), KILN_INVALID_ARGUMENT,
@@ -168,6 +171,13 @@ static void test_bad_launches(kiln_context_t *context) {
   arguments[0] = kiln_pointer((const void *)0x1001);
   CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
               "argument \"x\" is 0x1001; this variant needs a multiple of 16 bytes");
+  arguments[0].reserved = 1;
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+              "arguments[0].reserved is 1; it must be 0");
+  arguments[0].reserved = 0;
+  config.reserved = 5;
+  CHECK_ERROR(kiln_kernel_launch(kernel, &config, arguments, 7), KILN_INVALID_ARGUMENT,
+              "config.reserved is 5; it must be 0");
   config.struct_size = 3;
   CHECK(kiln_kernel_launch(kernel, &config, arguments, 7) == KILN_INVALID_ARGUMENT);
   kiln_kernel_release(kernel);

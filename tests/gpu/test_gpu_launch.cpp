@@ -126,23 +126,36 @@ TEST_SUITE("launch") {
     CHECK(quantization.out.get() == quantization.all(kOne));
   }
 
-  TEST_CASE("an impossible block is refused by the driver, and the next launch works") {
+  TEST_CASE("a grid that the driver refuses is reported, and the next launch works") {
     Gpu gpu;
     const Quantization quantization(gpu);
     LaunchConfig config;
-    config.block = {4096, 1, 1};
+    config.grid = {1, 1U << 20U, 1};
     const Status status = launch(*quantization.kernel, config, quantization.arguments());
     CHECK(status.code() == Code::launch_failed);
     CHECK(status.native_code() == CUDA_ERROR_INVALID_VALUE);
-    config.block = {32, 0, 1};
-    CHECK(launch(*quantization.kernel, config, quantization.arguments()).code() ==
-          Code::invalid_argument);
-    config.block = {32, 1, 1};
-    config.shared_bytes = 1U << 30U;
-    CHECK(launch(*quantization.kernel, config, quantization.arguments()).code() ==
-          Code::invalid_argument);
     REQUIRE_OK(launch(*quantization.kernel, {}, quantization.arguments()));
     CHECK(quantization.out.get() == quantization.all(kOne));
+  }
+
+  TEST_CASE("a grid larger or smaller than the rule's gives the same bytes") {
+    Gpu gpu;
+    const Quantization quantization(gpu);
+    LaunchConfig config;
+    config.grid = {7, 3, 1};
+    REQUIRE_OK(launch(*quantization.kernel, config, quantization.arguments()));
+    CHECK(quantization.out.get() == quantization.all(kOne));
+  }
+
+  TEST_CASE("a block, grid or shared memory that cannot be right is refused") {
+    Gpu gpu;
+    const Quantization quantization(gpu);
+    for (const LaunchConfig& config :
+         {LaunchConfig{.block = {64, 1, 1}}, LaunchConfig{.block = {256, 0, 1}},
+          LaunchConfig{.grid = {1, 0, 1}}, LaunchConfig{.shared_bytes = 1U << 30U}}) {
+      const Status status = launch(*quantization.kernel, config, quantization.arguments());
+      CHECK(status.code() == Code::invalid_argument);
+    }
   }
 }
 

@@ -154,6 +154,20 @@ TEST_SUITE("Engine") {
     CHECK(acquire(*other, kSpec, AcquireLimit::load)->tier == Tier::disk);
   }
 
+  TEST_CASE("a request that may only load does not wait for a compile") {
+    const TemporaryDirectory directory;
+    const auto engine = open_engine(directory.path());
+    const Variant variant = *Variant::parse(engine->catalog(), kSpec);
+    std::thread compiling(
+        [&] { CHECK(engine->acquire(variant, kTarget, AcquireLimit::compile).is_ok()); });
+    // Whether it comes before, during or after the compile: an answer, and never a wait.
+    const auto loaded = engine->acquire(variant, kTarget, AcquireLimit::load);
+    CHECK((loaded.is_ok() || loaded.status().code() == Code::not_ready));
+    CHECK(engine->statistics().waits == 0);
+    compiling.join();
+    CHECK(engine->statistics().compiles == 1);
+  }
+
   TEST_CASE("a damaged entry is dropped, compiled again, replaced and counted") {
     const TemporaryDirectory directory;
     REQUIRE(acquire(*open_engine(directory.path())).is_ok());

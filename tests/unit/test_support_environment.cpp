@@ -82,6 +82,8 @@ TEST_SUITE("Environment") {
     Variables variables;
     variables.set("KILN_CACHE_DIR", "/somewhere");
     variables.set("KILN_NVRTC", "");
+    variables.set("KILN_TOOLCHAIN", "any");  // given, though it is the default
+    variables.set("KILN_LOG_LEVEL", "");
     const auto entries = Environment::read()->entries();
     const auto entry = [&](std::string_view name) {
       return *std::find_if(entries.begin(), entries.end(),
@@ -90,8 +92,10 @@ TEST_SUITE("Environment") {
     CHECK(entry("KILN_CACHE_DIR").is_set);
     CHECK(entry("KILN_CACHE_DIR").value == "/somewhere");
     CHECK_FALSE(entry("KILN_NVRTC").is_set);
-    CHECK_FALSE(entry("KILN_TOOLCHAIN").is_set);
+    CHECK(entry("KILN_TOOLCHAIN").is_set);
     CHECK(entry("KILN_TOOLCHAIN").value == "any");
+    CHECK_FALSE(entry("KILN_LOG_LEVEL").is_set);
+    CHECK(entry("KILN_LOG_LEVEL").value == "warning");
   }
 }
 

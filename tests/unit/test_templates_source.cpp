@@ -94,7 +94,8 @@ TEST_SUITE("SourceSet") {
     for (const char* text :
          {"#include <cuda_fp16.h>", "#include NAME", "#include", "#include \"a.cuh",
           "#include \"a.cuh\n\"", "#include_next \"a.cuh\"", "#import \"a.cuh\"",
-          "#embed \"a.cuh\"", "/* a */ /* b */ #include <a>", "#if __has_include(\"a.cuh\")"}) {
+          "#embed \"a.cuh\"", "/* a */ /* b */ #include <a>", "#if __has_include(\"a.cuh\")",
+          "const char* t = __TIME__;", "// __DATE__", "__TIMESTAMP__"}) {
       CAPTURE(text);
       const auto status = collect(text, {{"a.cuh", ""}}).result.status();
       CHECK(status.code() == Code::invalid_argument);

@@ -29,7 +29,7 @@ constexpr ExitCode exit_code(Code code) {
   }
 }
 
-struct Session {
+struct Invocation {
   Environment environment = {};
   std::optional<std::string> cache_dir = {};  // --cache-dir, absolute
   bool is_json = false;                       // --json
