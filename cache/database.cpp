@@ -11,6 +11,12 @@
 namespace kiln {
 
 Status Database::run(Intent intent, const Operation& operation) {
+  const Status status = attempt(intent, operation);
+  const bool is_named = status.message().find(files_.database) != std::string::npos;
+  return is_named ? status : status.with_context(files_.database);
+}
+
+Status Database::attempt(Intent intent, const Operation& operation) {
   std::optional<SignalBlock> block;
   if (intent == Intent::write) block.emplace();
   bool may_reopen = true;
@@ -81,6 +87,7 @@ Status Database::open_connection() {
 Status Database::open_writable() {
   Status ownership = check_ownership(files_.database);
   if (ownership.code() == Code::not_found) {
+    KILN_TRY(make_private_directories(files_.directory));  // removed while the store was open
     KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
     ownership = check_ownership(files_.database);
     if (ownership.code() == Code::not_found) {
@@ -97,6 +104,9 @@ Status Database::open_read_only() {
   if (::stat(files_.database.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return {};
     return system_failure(Code::io, errno, files_.database);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return failure(Code::invalid_argument, "{} is not a regular file", files_.database);
   }
   const Status opened = use(Connection::Access::read_only);
   if (opened.code() != Code::io) return opened;
@@ -121,6 +131,7 @@ Status Database::use(Connection::Access access) {
   if (access == Connection::Access::read_write && companions_.log_inode == 0) {
     const Status switched = connection_->execute("PRAGMA journal_mode = WAL");
     if (!switched.is_ok()) log(LogLevel::debug, "{}: {}", files_.database, switched.message());
+    KILN_TRY(connection_->execute("SELECT 1 FROM sqlite_schema LIMIT 1"));  // makes the log
     companions_ = companion_files(files_);
   }
   is_usable_ = true;

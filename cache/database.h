@@ -42,6 +42,7 @@ class Database {
   void let_go();
 
  private:
+  Status attempt(Intent intent, const Operation& operation);
   Status refresh(Intent intent);
   bool is_current() const;
   Status open_connection();

@@ -123,23 +123,20 @@ Result<bool> read_entry(Connection& connection,
 
 }  // namespace
 
-Result<std::optional<Store::Found>> find_entry(Connection& connection,
-                                               LookUp by,
-                                               const Digest& digest,
-                                               std::vector<std::int64_t>& damaged) {
+Result<bool> find_entry(Connection& connection,
+                        LookUp by,
+                        const Digest& digest,
+                        Store::Found& found,
+                        std::vector<std::int64_t>& damaged) {
   KILN_TRY_ASSIGN(Statement ids,
                   connection.statement(by == LookUp::key ? kIdsByKey : kIdsByRequest));
   ids.bind(1, digest);
-  std::optional<Store::Found> found;
   while (true) {
     KILN_TRY_ASSIGN(const bool has_row, ids.step());
-    if (!has_row) {
-      found.reset();
-      return found;
-    }
+    if (!has_row) return false;
     const std::int64_t id = ids.integer(0);
-    KILN_TRY_ASSIGN(const bool is_sound, read_entry(connection, id, by, digest, found.emplace()));
-    if (is_sound) return found;
+    KILN_TRY_ASSIGN(const bool is_sound, read_entry(connection, id, by, digest, found));
+    if (is_sound) return true;
     damaged.push_back(id);
   }
 }

@@ -20,12 +20,13 @@ constexpr std::size_t kLongestFact = 1 << 20;
 
 enum class LookUp { key, request };
 
-// An entry for `digest`, newest first, that proves to be what was stored; ids of those before it
-// that do not are appended to `damaged`.
-Result<std::optional<Store::Found>> find_entry(Connection& connection,
-                                               LookUp by,
-                                               const Digest& digest,
-                                               std::vector<std::int64_t>& damaged);
+// Whether there is an entry for `digest` that proves to be what was stored: the newest such, in
+// `found`. The ids of newer ones that do not are appended to `damaged`.
+Result<bool> find_entry(Connection& connection,
+                        LookUp by,
+                        const Digest& digest,
+                        Store::Found& found,
+                        std::vector<std::int64_t>& damaged);
 
 // Within the caller's transaction. Replaces an entry of the same key.
 Status insert_entry(Connection& connection,

@@ -113,6 +113,10 @@ ForkGuard::~ForkGuard() {
   std::erase(registry.members, this);
 }
 
+std::uint32_t ForkGuard::generation() {
+  return ForkRegistry::get().generation.load(std::memory_order_relaxed);
+}
+
 bool ForkGuard::is_usable() {
   return ForkRegistry::get().is_usable.load(std::memory_order_relaxed);
 }

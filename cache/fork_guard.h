@@ -8,6 +8,7 @@
 
 #include "support/status.h"
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 
@@ -25,6 +26,8 @@ class ForkGuard {
   // was in progress and did not end within 100 ms: SQLite cannot be used in it.
   Result<std::unique_lock<std::mutex>> lock();
 
+  // Differs between a process and a child that it forked.
+  static std::uint32_t generation();
   // Whether lock() can succeed in this process.
   static bool is_usable();
 

@@ -53,7 +53,7 @@ struct Store::Impl {
 
   using FindResult = Result<std::optional<Found>>;
   FindResult find(LookUp by, const Digest& digest, bool* recovered);
-  Status drop_damaged(LookUp by, const Digest& digest, std::optional<Found>& found);
+  Status drop_damaged(LookUp by, const Digest& digest, Found& found, bool& is_found);
   void note_damage(std::string_view what);
   Status flush(std::chrono::milliseconds patience);
   void flush_if_due();
@@ -73,36 +73,35 @@ struct Store::Impl {
 Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool* recovered) {
   if (recovered != nullptr) *recovered = false;
   const std::int64_t quarantined = database.quarantined();
-  std::optional<Found> found;
+  Found found;
+  bool is_found = false;
   std::vector<std::int64_t> damaged;
   KILN_TRY(database.run(Database::Intent::read, [&](Connection& connection) -> Status {
     damaged.clear();
-    KILN_TRY_ASSIGN(found, find_entry(connection, by, digest, damaged));
+    KILN_TRY_ASSIGN(is_found, find_entry(connection, by, digest, found, damaged));
     return {};
   }));
-  if (mode == StoreMode::inspect) return found;
+  if (mode == StoreMode::inspect) return is_found ? FindResult(std::move(found)) : std::nullopt;
   if (!damaged.empty()) {
     // Somebody may have replaced it since: look again where nobody can.
-    const Status dropped = drop_damaged(by, digest, found);
+    const Status dropped = drop_damaged(by, digest, found, is_found);
     if (!dropped.is_ok()) note_damage(dropped.message());
   }
-  if (found) {
-    usage.note_hit(found->facts.key, unix_time());
-  }
+  if (is_found) usage.note_hit(found.facts.key, unix_time());
   const std::int64_t lost = std::ssize(damaged) + database.quarantined() - quarantined;
   if (lost > 0) {
     usage.count(Counter::recovered, lost);
-    if (recovered != nullptr) *recovered = !found;
+    if (recovered != nullptr) *recovered = !is_found;
   }
   flush_if_due();
-  return found;
+  return is_found ? FindResult(std::move(found)) : std::nullopt;
 }
 
-Status Store::Impl::drop_damaged(LookUp by, const Digest& digest, std::optional<Found>& found) {
+Status Store::Impl::drop_damaged(LookUp by, const Digest& digest, Found& found, bool& is_found) {
   std::vector<std::int64_t> damaged;
   KILN_TRY(database.transact([&](Connection& connection) -> Status {
     damaged.clear();
-    KILN_TRY_ASSIGN(found, find_entry(connection, by, digest, damaged));
+    KILN_TRY_ASSIGN(is_found, find_entry(connection, by, digest, found, damaged));
     for (const std::int64_t id : damaged) {
       if (Status deleted = delete_entry(connection, id); !deleted.is_ok()) return deleted;
     }

@@ -52,10 +52,10 @@ using Counters = std::map<Counter, std::int64_t>;
 
 class Store {
  public:
-  // `directory` must exist in read_write mode (prepare_cache_directory()). io, busy, unsupported
-  // for a database that is not Kiln's, invalid_argument for one that others own or can write,
-  // corrupt for a damaged one in inspect mode. Every call is unavailable in a child that was forked
-  // while another thread kept a store busy; other children may go on using their parent's.
+  // In read_write mode `directory` is one that prepare_cache_directory() passed. io, busy,
+  // unsupported for a database that is not Kiln's, invalid_argument for one that others own or can
+  // write, corrupt for a damaged one in inspect mode. Every call is unavailable in a child that was
+  // forked while another thread kept a store busy; other children may go on using their parent's.
   static Result<std::unique_ptr<Store>> open(const std::string& directory, StoreMode mode);
   ~Store();  // flushes hits and counters
   Store(const Store&) = delete;

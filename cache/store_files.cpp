@@ -89,7 +89,7 @@ Status give_name(const StoreFiles& files) {
 
 }  // namespace
 
-StoreFiles::StoreFiles(const std::string& directory) {
+StoreFiles::StoreFiles(const std::string& store_directory) : directory(store_directory) {
   const std::string base = join_path(directory, fmt::format("store-v{}", kStoreSchema));
   database = base + ".db";
   log = database + "-wal";

@@ -15,8 +15,9 @@
 namespace kiln {
 
 struct StoreFiles {
-  explicit StoreFiles(const std::string& directory);
+  explicit StoreFiles(const std::string& store_directory);
 
+  std::string directory;
   std::string database;
   std::string log;     // "-wal"
   std::string shared;  // "-shm"

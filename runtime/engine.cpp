@@ -2,11 +2,13 @@
 #include "runtime/engine.h"
 
 #include "cache/directory.h"
+#include "cache/fork_guard.h"
 #include "jit/options.h"
 #include "support/log.h"
 
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <new>
 
 namespace kiln {
@@ -34,6 +36,7 @@ std::string_view tier_name(Tier tier) {
 
 Engine::Engine(EngineOptions options, Catalog catalog)
     : options_(std::move(options)),
+      fork_generation_(ForkGuard::generation()),
       catalog_(std::move(catalog)),
       scheduler_(options_.most_compiles) {}
 
@@ -71,6 +74,11 @@ Engine::~Engine() {
 }
 
 Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, AcquireLimit limit) {
+  // Another thread may have held any lock, and led any flight, when this process was forked.
+  if (ForkGuard::generation() != fork_generation_) {
+    return failure(Code::unavailable,
+                   "the context was opened before this process was forked; open one here");
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto acquired = [start](const Found& found, Tier tier) {
     return Acquired{found.kernel, tier, microseconds_since(start), found.is_stored};
@@ -133,7 +141,10 @@ Result<Engine::Found> Engine::lead(const std::string& name,
     produced = produce(variant, target, limit);
     const std::unique_lock lock(table_mutex_);
     if (produced.is_ok()) table_.emplace(name, *produced);
-  } catch (const std::bad_alloc&) {  // the only exception that standard containers throw here
+  } catch (const std::bad_alloc&) {
+    // As `produced` says.
+  } catch (const std::exception& error) {
+    produced = failure(Code::internal, "unexpected exception: {}", error.what());
   }
   {
     const std::unique_lock lock(table_mutex_);

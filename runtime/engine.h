@@ -64,8 +64,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // unsupported (target), unavailable (no NVRTC), compile_failed, not_ready (`limit` is below what
-  // it would take). A failure is given to all who wait for it, and not remembered.
+  // unsupported (target), unavailable (no NVRTC, or a process forked since), compile_failed,
+  // not_ready (`limit` is below what it would take). A failure is given to all who wait for it, and
+  // not remembered.
   Result<Acquired> acquire(const Variant& variant, const Target& target, AcquireLimit limit);
 
   const Catalog& catalog() const { return catalog_; }
@@ -117,6 +118,7 @@ class Engine {
   void note_store_failure(const Status& status);
 
   EngineOptions options_;
+  const std::uint32_t fork_generation_;
   Catalog catalog_;
   CompileScheduler scheduler_;
   AtomicStatistics statistics_;

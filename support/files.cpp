@@ -40,11 +40,15 @@ SignalBlock::~SignalBlock() {
 }
 
 Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return system_failure(errno == ENOENT ? Code::not_found : Code::io, errno, path);
+  // O_NONBLOCK: to open a FIFO must not wait for whoever writes it.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) {
+    const bool is_absent = errno == ENOENT || errno == ENOTDIR;
+    return system_failure(is_absent ? Code::not_found : Code::io, errno, path);
+  }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_failure(Code::io, errno, path);
-  if (S_ISDIR(status.st_mode)) return system_failure(Code::io, EISDIR, path);
+  if (!S_ISREG(status.st_mode)) return failure(Code::io, "{} is not a regular file", path);
   std::string text;
   text.resize(std::min(limit_bytes, static_cast<std::size_t>(status.st_size)) + 1);
   std::size_t size = 0;

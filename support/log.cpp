@@ -58,7 +58,7 @@ void set_log_sink(LogSink sink, LogLevel most_verbose) {
 }
 
 Status set_log_file(const std::string& path, LogLevel most_verbose) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file) return system_failure(Code::io, errno, path);
   Log& log = state();
   const std::lock_guard lock(log.mutex);

@@ -60,6 +60,15 @@ std::string escaped(const Character& character, std::string_view bytes) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = decode(text).size;
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   std::size_t position = 0;

@@ -10,6 +10,8 @@
 
 namespace kiln {
 
+bool is_utf8(std::string_view text);
+
 // `text` between double quotes. Quotes, backslashes, control and direction-changing characters and
 // bytes that are no UTF-8 are escaped; what is longer than about 80 characters is cut, and the full
 // length stated behind it.

@@ -103,6 +103,10 @@ bool is_printable(std::string_view text) {
 
 Result<Json> parse_json(std::string_view text) {
   Builder builder(text);
+  // The parser takes a NUL for the end of the text.
+  if (text.find('\0') != std::string_view::npos) {
+    return failure(Code::invalid_argument, "the text has a NUL byte");
+  }
   if (!Json::sax_parse(text, &builder)) return builder.status;
   return std::move(builder.document);
 }

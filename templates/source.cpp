@@ -24,15 +24,14 @@ std::string spliced(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\') {
-      std::size_t end = text.find_first_not_of(kBlanks, i + 1);
-      if (end != std::string_view::npos && text[end] == '\r') ++end;
-      if (end < text.size() && text[end] == '\n') {
-        i = end;
-        continue;
-      }
+    const std::string_view rest = text.substr(i);
+    if (rest.starts_with("\\\n")) {
+      i += 1;
+    } else if (rest.starts_with("\\\r\n")) {
+      i += 2;
+    } else {
+      result.push_back(text[i]);
     }
-    result.push_back(text[i]);
   }
   return result;
 }
@@ -118,20 +117,51 @@ Result<std::vector<Directive>> find_directives(const SourceText& source) {
   return directives;
 }
 
+// Where compilers disagree about what a character means, this scanner could see less than they do.
+Status check_characters(const SourceText& source) {
+  const std::string_view text = source.text;
+  if (!is_utf8(text)) {
+    return failure(Code::invalid_argument, "{} is not valid UTF-8", source.name);
+  }
+  for (std::size_t i = text.find('\r'); i != std::string_view::npos; i = text.find('\r', i + 1)) {
+    if (!text.substr(i).starts_with("\r\n")) {
+      return failure(Code::invalid_argument, "{} has a carriage return within a line", source.name);
+    }
+  }
+  for (std::size_t i = text.find('\\'); i != std::string_view::npos; i = text.find('\\', i + 1)) {
+    const std::size_t end = text.find_first_not_of(kBlanks, i + 1);
+    const bool ends_line = end == std::string_view::npos || text[end] == '\n' || text[end] == '\r';
+    if (ends_line && end != i + 1) {
+      return failure(Code::invalid_argument, "{} has blanks behind a backslash at a line's end",
+                     source.name);
+    }
+  }
+  return {};
+}
+
 Status check_text(const SourceText& source) {
   if (source.text.find('\0') != std::string::npos) {
     return failure(Code::invalid_argument, "{} contains a NUL byte", source.name);
   }
-  if (source.text.find("__has_include") != std::string::npos ||
-      source.text.find("__has_embed") != std::string::npos) {
+  KILN_TRY(check_characters(source));
+  const std::string text = spliced(source.text);
+  if (text.find("__has_include") != std::string::npos ||
+      text.find("__has_embed") != std::string::npos) {
     return failure(Code::invalid_argument,
                    "{} uses __has_include or __has_embed, whose answer depends on the machine",
                    source.name);
   }
   for (const std::string_view macro : {"__DATE__", "__TIME__", "__TIMESTAMP__"}) {
-    if (source.text.find(macro) != std::string::npos) {
+    if (text.find(macro) != std::string::npos) {
       return failure(Code::invalid_argument, "{} uses {}: its code would differ by the time",
                      source.name, macro);
+    }
+  }
+  // Could paste any of the names above, or a directive's.
+  for (const std::string_view operation : {"##", "%:%:"}) {
+    if (text.find(operation) != std::string::npos) {
+      return failure(Code::invalid_argument, "{} uses {}, which templates may not", source.name,
+                     operation);
     }
   }
   return {};

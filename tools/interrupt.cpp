@@ -11,8 +11,13 @@ namespace {
 std::atomic<bool> is_raised{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+// The next signal of either kind ends the program.
 void note(int /*signal*/) {
   is_raised.store(true);
+  struct sigaction fallback {};
+  fallback.sa_handler = SIG_DFL;
+  ::sigaction(SIGINT, &fallback, nullptr);
+  ::sigaction(SIGTERM, &fallback, nullptr);
 }
 
 }  // namespace
@@ -22,12 +27,15 @@ InterruptWatch::InterruptWatch() {
   struct sigaction action {};
   action.sa_handler = note;
   ::sigemptyset(&action.sa_mask);
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, &previous_interrupt_);
   ::sigaction(SIGTERM, &action, &previous_termination_);
-  // Started with the signal ignored, as by nohup: it stays so.
+  // Started with a signal ignored, as by nohup: it stays so.
   if (previous_interrupt_.sa_handler == SIG_IGN) {
     ::sigaction(SIGINT, &previous_interrupt_, nullptr);
+  }
+  if (previous_termination_.sa_handler == SIG_IGN) {
+    ::sigaction(SIGTERM, &previous_termination_, nullptr);
   }
 }
 

@@ -69,7 +69,7 @@ WarmReport run_warm(Engine& engine,
   for (std::thread& helper : helpers)
     helper.join();
   sum_up(report);
-  report.is_interrupted = report.not_tried > 0;
+  report.is_interrupted = InterruptWatch::is_interrupted();
   report.wall_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                        std::chrono::steady_clock::now() - start)
                        .count();

@@ -4,7 +4,8 @@
 
 /**
  * A context holds the templates, the cache and the devices that kernels are acquired from. All
- * functions are thread-safe, but for closing a context that is still in use. Most hosts want one.
+ * functions are thread-safe, but for closing a context that is still in use. Most hosts want one. In
+ * a process forked after a context was opened, its acquires give KILN_UNAVAILABLE: open one there.
  */
 
 #include <stddef.h>

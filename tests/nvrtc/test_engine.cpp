@@ -9,6 +9,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -166,6 +168,26 @@ TEST_SUITE("Engine") {
     CHECK(engine->statistics().waits == 0);
     compiling.join();
     CHECK(engine->statistics().compiles == 1);
+  }
+
+  TEST_CASE("a forked process gets a clear error, and can open an engine of its own") {
+    const TemporaryDirectory directory;
+    const auto engine = open_engine(directory.path());
+    const Variant variant = *Variant::parse(engine->catalog(), kSpec);
+    REQUIRE(engine->acquire(variant, kTarget, AcquireLimit::compile).is_ok());
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const auto inherited = engine->acquire(variant, kTarget, AcquireLimit::memory);
+      EngineOptions options;
+      options.cache_dir = directory.path();
+      const auto own = Engine::open(std::move(options));
+      const bool is_as_promised = inherited.status().code() == Code::unavailable && own.is_ok();
+      ::_exit(is_as_promised ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
   }
 
   TEST_CASE("a damaged entry is dropped, compiled again, replaced and counted") {

@@ -49,6 +49,13 @@ TEST_SUITE("files") {
     CHECK(read_file(path, 11).status().code() == Code::invalid_argument);
     CHECK(read_file(directory.file("none"), 12).status().code() == Code::not_found);
     CHECK(read_file(directory.path(), 12).status().code() == Code::io);
+    CHECK(read_file(path + "/below", 12).status().code() == Code::not_found);
+  }
+
+  TEST_CASE("what is no regular file is refused, and nothing waits for it") {
+    const TemporaryDirectory directory;
+    REQUIRE(::mkfifo(directory.file("fifo").c_str(), 0600) == 0);
+    CHECK(read_file(directory.file("fifo"), 12).status().code() == Code::io);
   }
 
   TEST_CASE("a file that does not know its size is read to its end") {

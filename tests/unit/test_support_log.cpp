@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <string>
 #include <vector>
 
@@ -34,7 +36,10 @@ TEST_SUITE("log") {
     REQUIRE(set_log_file("/dev/null", LogLevel::off).is_ok());
   }
 
-  TEST_CASE("a log file that cannot be opened is reported") {
+  TEST_CASE("a log file that cannot be opened is reported, and a FIFO is not waited for") {
+    const test::TemporaryDirectory directory;
+    REQUIRE(::mkfifo(directory.file("fifo").c_str(), 0600) == 0);
+    CHECK(set_log_file(directory.file("fifo"), LogLevel::info).code() == Code::io);
     CHECK(set_log_file("/nonexistent/log", LogLevel::info).code() == Code::io);
   }
 }

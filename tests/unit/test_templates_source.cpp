@@ -66,7 +66,7 @@ TEST_SUITE("SourceSet") {
          {"#include \"a.cuh\"", "  #\tinclude\t\"a.cuh\" // why", "#include\"a.cuh\"",
           "int a;\r\n#include \"a.cuh\"\r\n", "/* why */ #include \"a.cuh\"",
           "/* a\n b */ # /* c */ include /* d */ \"a.cuh\"", "#inc\\\nlude \"a.cuh\"",
-          "#inc\\ \r\nlude \"a.\\\ncuh\"", "%:include \"a.cuh\"",
+          "#inc\\\r\nlude \"a.\\\ncuh\"", "%:include \"a.cuh\"",
           "#if 0\n#include \"a.cuh\"\n#endif", "// #include \"a.cuh\"",
           "/*\n * #include \"a.cuh\"\n */", "/* #include \"a.cuh\" */"}) {
       CAPTURE(text);
@@ -95,7 +95,11 @@ TEST_SUITE("SourceSet") {
          {"#include <cuda_fp16.h>", "#include NAME", "#include", "#include \"a.cuh",
           "#include \"a.cuh\n\"", "#include_next \"a.cuh\"", "#import \"a.cuh\"",
           "#embed \"a.cuh\"", "/* a */ /* b */ #include <a>", "#if __has_include(\"a.cuh\")",
-          "const char* t = __TIME__;", "// __DATE__", "__TIMESTAMP__"}) {
+          "const char* t = __TIME__;", "// __DATE__", "__TIMESTAMP__",
+          // Ways to hide one from the scanner, but not from the compiler.
+          "// c \\ \n#include \"/etc/hostname\"", "#\rinclude \"/etc/hostname\"",
+          "#if __has_inc\\\nlude(\"/etc/hostname\")", "__TI\\\nME__", "#define C(a, b) a##b",
+          "#define C(a, b) a%:%:b", "// \xff\xfe\n"}) {
       CAPTURE(text);
       const auto status = collect(text, {{"a.cuh", ""}}).result.status();
       CHECK(status.code() == Code::invalid_argument);
