@@ -11,7 +11,7 @@
 namespace kiln {
 
 Status Database::run(Intent intent, const Operation& operation) {
-  const Status status = attempt(intent, operation);
+  Status status = attempt(intent, operation);
   const bool is_named = status.message().find(files_.database) != std::string::npos;
   return is_named ? status : status.with_context(files_.database);
 }
@@ -78,7 +78,7 @@ Status Database::refresh(Intent intent) {
 
 Status Database::open_connection() {
   const SignalBlock block;  // the first read may recover a log, and so write
-  const Status status = mode_ == StoreMode::read_write ? open_writable() : open_read_only();
+  Status status = mode_ == StoreMode::read_write ? open_writable() : open_read_only();
   // Kept after damage, to know which file it was that is damaged.
   if (!status.is_ok() && status.code() != Code::corrupt) connection_.reset();
   return status;
@@ -108,7 +108,7 @@ Status Database::open_read_only() {
   if (!S_ISREG(status.st_mode)) {
     return failure(Code::invalid_argument, "{} is not a regular file", files_.database);
   }
-  const Status opened = use(Connection::Access::read_only);
+  Status opened = use(Connection::Access::read_only);
   if (opened.code() != Code::io) return opened;
   // A database with a log cannot be read without its index, which cannot be made here. If there
   // is nothing in the log, the file alone is all there is.

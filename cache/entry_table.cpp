@@ -2,7 +2,7 @@
 #include "cache/entry_table.h"
 
 #include <algorithm>
-#include <limits>
+#include <optional>
 
 namespace kiln {
 namespace {

@@ -9,7 +9,6 @@
 #include "support/status.h"
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace kiln {
 
@@ -89,7 +90,7 @@ Status give_name(const StoreFiles& files) {
 
 }  // namespace
 
-StoreFiles::StoreFiles(const std::string& store_directory) : directory(store_directory) {
+StoreFiles::StoreFiles(std::string store_directory) : directory(std::move(store_directory)) {
   const std::string base = join_path(directory, fmt::format("store-v{}", kStoreSchema));
   database = base + ".db";
   log = database + "-wal";

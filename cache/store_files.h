@@ -15,7 +15,7 @@
 namespace kiln {
 
 struct StoreFiles {
-  explicit StoreFiles(const std::string& store_directory);
+  explicit StoreFiles(std::string store_directory);
 
   std::string directory;
   std::string database;

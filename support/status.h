@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include <cassert>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -86,13 +87,15 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   // Implicit on purpose: `return value;` and `return status;` both read naturally.
-  Result(T value) : state_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
-  Result(Status status) : state_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor, hicpp-explicit-conversions)
+  Result(T value) : state_(std::move(value)) {}
+  // `status` must be a failure.
+  Result(Status status) : state_(std::move(status)) { assert(!std::get<Status>(state_).is_ok()); }
   template <typename U>
-  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
-           !std::is_same_v<std::decay_t<U>, Status> && !std::is_same_v<std::decay_t<U>, Result>)
-      Result(U&& value)
-      : state_(T(std::forward<U>(value))) {}  // NOLINT
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<U, T> && !std::is_same_v<U, Status> &&
+           !std::is_same_v<U, Result>) Result(U value)
+      : state_(T(std::move(value))) {}
+  // NOLINTEND(google-explicit-constructor, hicpp-explicit-conversions)
 
   bool is_ok() const { return std::holds_alternative<T>(state_); }
   // Success is an empty Status.

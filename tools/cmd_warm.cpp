@@ -103,9 +103,9 @@ std::string report_text(const std::vector<WarmPair>& plan, const WarmReport& rep
                {"TIME", Align::right}});
   for (std::size_t i = 0; i < plan.size(); ++i)
     table.add_row(cells(plan[i], report.outcomes[i]));
-  return fmt::format("{}\n{} requested: {} compiled ({} stored), {} cached, {} failed in {}\n",
+  return fmt::format("{}\n{} requested: {} compiled ({} stored), {} cached, {} failed in {} ms\n",
                      table.text(), plan.size(), report.compiled, report.stored, report.cached,
-                     report.failed, duration_text(report.wall_ms * 1000));
+                     report.failed, report.wall_ms);
 }
 
 ExitCode outcome_of(const WarmReport& report, const std::vector<WarmFailure>& failures) {

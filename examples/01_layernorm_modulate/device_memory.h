@@ -11,11 +11,11 @@
 int device_open(void);
 
 /* Device address of a copy of `data` (or of bytes set to 0xA5 if NULL); NULL on failure. */
-void *device_copy(const void *data, size_t bytes);
+void* device_copy(const void* data, size_t bytes);
 
 /* Waits for the device, then copies back; 0 or the driver's error. */
-int device_read(void *data, const void *address, size_t bytes);
+int device_read(void* data, const void* address, size_t bytes);
 
-void device_free(void *address);
+void device_free(void* address);
 
 #endif

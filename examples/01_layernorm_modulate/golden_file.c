@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(const char *what, const char *name) {
+static int fail(const char* what, const char* name) {
   fprintf(stderr, "golden file: %s: %s\n", name, what);
   return -1;
 }
 
-static int read_parts(FILE *stream, const char *path, golden_file_t *file) {
+static int read_parts(FILE* stream, const char* path, golden_file_t* file) {
   uint64_t header_bytes = 0;
   long size = 0;
   if (fseek(stream, 0, SEEK_END) != 0 || (size = ftell(stream)) < 8) return fail("too short", path);
@@ -30,8 +30,8 @@ static int read_parts(FILE *stream, const char *path, golden_file_t *file) {
   return 0;
 }
 
-int golden_file_read(const char *path, golden_file_t *file) {
-  FILE *stream = fopen(path, "rb");
+int golden_file_read(const char* path, golden_file_t* file) {
+  FILE* stream = fopen(path, "rb");
   int result = -1;
   memset(file, 0, sizeof(*file));
   if (stream == NULL) return fail("cannot be opened", path);
@@ -41,16 +41,16 @@ int golden_file_read(const char *path, golden_file_t *file) {
   return result;
 }
 
-void golden_file_free(golden_file_t *file) {
+void golden_file_free(golden_file_t* file) {
   free(file->header);
   free(file->data);
   memset(file, 0, sizeof(*file));
 }
 
-int golden_file_tensor(const golden_file_t *file, const char *name, golden_tensor_t *tensor) {
+int golden_file_tensor(const golden_file_t* file, const char* name, golden_tensor_t* tensor) {
   char quoted[128];
-  const char *at = NULL;
-  char *end = NULL;
+  const char* at = NULL;
+  char* end = NULL;
   unsigned long long begin_byte = 0;
   unsigned long long end_byte = 0;
   memset(tensor, 0, sizeof(*tensor));

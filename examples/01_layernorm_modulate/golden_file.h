@@ -9,23 +9,23 @@
 #include <stdint.h>
 
 typedef struct golden_file {
-  char *header; /* NUL-terminated JSON */
-  unsigned char *data;
+  char* header; /* NUL-terminated JSON */
+  unsigned char* data;
   size_t data_bytes;
 } golden_file_t;
 
 typedef struct golden_tensor {
-  const void *data; /* inside the file's data */
+  const void* data; /* inside the file's data */
   size_t bytes;
   int64_t shape[4];
   int rank;
 } golden_tensor_t;
 
 /* 0, or -1 with a message on stderr. */
-int golden_file_read(const char *path, golden_file_t *file);
-void golden_file_free(golden_file_t *file);
+int golden_file_read(const char* path, golden_file_t* file);
+void golden_file_free(golden_file_t* file);
 
 /* 0, or -1 with a message on stderr if there is no such tensor. */
-int golden_file_tensor(const golden_file_t *file, const char *name, golden_tensor_t *tensor);
+int golden_file_tensor(const golden_file_t* file, const char* name, golden_tensor_t* tensor);
 
 #endif

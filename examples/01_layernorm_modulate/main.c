@@ -7,29 +7,28 @@
  * PyTorch computed. Run it twice: the first run compiles, the second finds the kernel on disk.
  * Exit: 0 equal, 1 not, 2 usage, 3 no GPU here (the kernel is still compiled, for sm_90a).
  */
-#include <kiln/kiln.h>
-
 #include "device_memory.h"
 #include "golden_file.h"
 
+#include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { X, SCALE, SHIFT, INPUT_SCALE, OUT_BF16, OUT_E4M3, TENSOR_COUNT };
-static const char *const kNames[TENSOR_COUNT] = {
-    "x", "scale", "shift", "input_scale", "out_bf16", "out_fp8_e4m3_rcp_rn"};
+static const char* const kNames[TENSOR_COUNT] = {"x",           "scale",    "shift",
+                                                 "input_scale", "out_bf16", "out_fp8_e4m3_rcp_rn"};
 
-static const char *const kTiers[] = {"in memory", "on disk", "nowhere, so it was compiled"};
+static const char* const kTiers[] = {"in memory", "on disk", "nowhere, so it was compiled"};
 
-static int fail(const char *what) {
+static int fail(const char* what) {
   fprintf(stderr, "%s: %s\n%s", what, kiln_last_error_message(), kiln_last_error_detail());
   return 1;
 }
 
-static kiln_kernel_t *acquire(kiln_context_t *context, int64_t hidden, const char *target) {
+static kiln_kernel_t* acquire(kiln_context_t* context, int64_t hidden, const char* target) {
   char text[96];
-  kiln_kernel_t *kernel = NULL;
+  kiln_kernel_t* kernel = NULL;
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
   kiln_kernel_info_t info = KILN_KERNEL_INFO_INIT;
   snprintf(text, sizeof(text), "layernorm_modulate:hidden=%lld,out=bf16+e4m3", (long long)hidden);
@@ -47,23 +46,23 @@ static kiln_kernel_t *acquire(kiln_context_t *context, int64_t hidden, const cha
 }
 
 /* Number of elements of `element_bytes` that differ; -1 if the device cannot be read. */
-static long differing(const golden_tensor_t *expected, const void *address, size_t element_bytes) {
+static long differing(const golden_tensor_t* expected, const void* address, size_t element_bytes) {
   long count = 0;
   size_t i = 0;
-  unsigned char *got = malloc(expected->bytes);
+  unsigned char* got = malloc(expected->bytes);
   if (got == NULL || device_read(got, address, expected->bytes) != 0) {
     free(got);
     return -1;
   }
   for (i = 0; i < expected->bytes; i += element_bytes) {
-    count += memcmp(got + i, (const unsigned char *)expected->data + i, element_bytes) != 0;
+    count += memcmp(got + i, (const unsigned char*)expected->data + i, element_bytes) != 0;
   }
   free(got);
   return count;
 }
 
-static int launch_and_compare(kiln_kernel_t *kernel, const golden_tensor_t *tensors) {
-  void *device[TENSOR_COUNT] = {NULL};
+static int launch_and_compare(kiln_kernel_t* kernel, const golden_tensor_t* tensors) {
+  void* device[TENSOR_COUNT] = {NULL};
   const int32_t rows = (int32_t)tensors[X].shape[0];
   const int64_t hidden = tensors[X].shape[1];
   long bf16 = -1;
@@ -74,23 +73,22 @@ static int launch_and_compare(kiln_kernel_t *kernel, const golden_tensor_t *tens
     if (device[i] == NULL) return fail("no device memory");
   }
   {
-    const kiln_argument_t arguments[] = {
-        kiln_pointer(device[X]),
-        kiln_pointer(device[SCALE]),
-        kiln_pointer(device[SHIFT]),
-        kiln_pointer(device[INPUT_SCALE]),
-        kiln_pointer(device[OUT_BF16]),
-        kiln_pointer(device[OUT_E4M3]),
-        kiln_pointer(NULL), /* out_e5m2: not asked for */
-        kiln_int32(rows),
-        kiln_int32(rows),     /* rows_per_batch: one batch */
-        kiln_int64(hidden),   /* x_row_stride */
-        kiln_int64(0),        /* x_batch_stride */
-        kiln_int64(0),        /* scale_stride */
-        kiln_int64(0),        /* shift_stride */
-        kiln_int64(hidden),   /* out_row_stride */
-        kiln_int64(0),        /* out_batch_stride */
-        kiln_float32(1e-6F)}; /* eps */
+    const kiln_argument_t arguments[] = {kiln_pointer(device[X]),
+                                         kiln_pointer(device[SCALE]),
+                                         kiln_pointer(device[SHIFT]),
+                                         kiln_pointer(device[INPUT_SCALE]),
+                                         kiln_pointer(device[OUT_BF16]),
+                                         kiln_pointer(device[OUT_E4M3]),
+                                         kiln_pointer(NULL), /* out_e5m2: not asked for */
+                                         kiln_int32(rows),
+                                         kiln_int32(rows),     /* rows_per_batch: one batch */
+                                         kiln_int64(hidden),   /* x_row_stride */
+                                         kiln_int64(0),        /* x_batch_stride */
+                                         kiln_int64(0),        /* scale_stride */
+                                         kiln_int64(0),        /* shift_stride */
+                                         kiln_int64(hidden),   /* out_row_stride */
+                                         kiln_int64(0),        /* out_batch_stride */
+                                         kiln_float32(1e-6F)}; /* eps */
     if (kiln_kernel_launch(kernel, NULL, arguments, sizeof(arguments) / sizeof(*arguments)) !=
         KILN_OK) {
       return fail("launch");
@@ -100,15 +98,16 @@ static int launch_and_compare(kiln_kernel_t *kernel, const golden_tensor_t *tens
   e4m3 = differing(&tensors[OUT_E4M3], device[OUT_E4M3], 1);
   printf("  bf16: %ld of %zu elements differ; e4m3: %ld of %zu\n", bf16,
          tensors[OUT_BF16].bytes / 2, e4m3, tensors[OUT_E4M3].bytes);
-  for (i = 0; i < TENSOR_COUNT; ++i) device_free(device[i]);
+  for (i = 0; i < TENSOR_COUNT; ++i)
+    device_free(device[i]);
   return bf16 == 0 && e4m3 == 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   golden_file_t file;
   golden_tensor_t tensors[TENSOR_COUNT];
-  kiln_context_t *context = NULL;
-  kiln_kernel_t *kernel = NULL;
+  kiln_context_t* context = NULL;
+  kiln_kernel_t* kernel = NULL;
   int has_gpu = 0;
   int result = 0;
   int i = 0;

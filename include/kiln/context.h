@@ -4,13 +4,14 @@
 
 /**
  * A context holds the templates, the cache and the devices that kernels are acquired from. All
- * functions are thread-safe, but for closing a context that is still in use. Most hosts want one. In
- * a process forked after a context was opened, its acquires give KILN_UNAVAILABLE: open one there.
+ * functions are thread-safe, but for closing a context that is still in use. Most hosts want one.
+ * In a process forked after a context was opened, its acquires give KILN_UNAVAILABLE: open one
+ * there.
  */
 
-#include <stddef.h>
-
 #include "kiln/status.h"
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,9 +26,9 @@ enum {
 /** Start from KILN_CONTEXT_OPTIONS_INIT; zero means default. */
 typedef struct kiln_context_options {
   size_t struct_size;
-  const char *cache_dir;  /**< Absolute path; NULL: KILN_CACHE_DIR and the XDG rules decide. */
-  uint32_t flags;         /**< KILN_CONTEXT_… */
-  int32_t most_compiles;  /**< Compiles at once; 0: as many as the process may use cores. */
+  const char* cache_dir; /**< Absolute path; NULL: KILN_CACHE_DIR and the XDG rules decide. */
+  uint32_t flags;        /**< KILN_CONTEXT_… */
+  int32_t most_compiles; /**< Compiles at once; 0: as many as the process may use cores. */
 } kiln_context_options_t;
 
 #define KILN_CONTEXT_OPTIONS_INIT \
@@ -46,15 +47,15 @@ typedef struct kiln_context_options {
  * @retval KILN_NOT_FOUND         A directory of KILN_TEMPLATE_PATH, or a file it needs, is missing.
  * @retval KILN_IO                A template or KILN_LOG_FILE cannot be opened.
  */
-KILN_API kiln_status_t kiln_context_open(const kiln_context_options_t *options,
-                                         kiln_context_t **out_context);
+KILN_API kiln_status_t kiln_context_open(const kiln_context_options_t* options,
+                                         kiln_context_t** out_context);
 
 /**
  * Closes a context; NULL is a no-op. Writes use counts to the cache, and may wait for other
  * processes that write to it. Kernels acquired from it stay
  * valid until they are released.
  */
-KILN_API void kiln_context_close(kiln_context_t *context);
+KILN_API void kiln_context_close(kiln_context_t* context);
 
 /** What a context did since it was opened. */
 typedef struct kiln_statistics {
@@ -79,8 +80,8 @@ typedef struct kiln_statistics {
  * @retval KILN_OK
  * @retval KILN_INVALID_ARGUMENT  NULL, or a struct_size that is too small.
  */
-KILN_API kiln_status_t kiln_context_statistics(kiln_context_t *context,
-                                               kiln_statistics_t *out_statistics);
+KILN_API kiln_status_t kiln_context_statistics(kiln_context_t* context,
+                                               kiln_statistics_t* out_statistics);
 
 #ifdef __cplusplus
 }

@@ -7,9 +7,9 @@
  * launched from many threads at once.
  */
 
-#include <stddef.h>
-
 #include "kiln/context.h"
+
+#include <stddef.h>
 
 struct CUstream_st; /* CUstream and cudaStream_t are pointers to it */
 
@@ -30,9 +30,9 @@ enum {
 typedef struct kiln_kernel_spec {
   size_t struct_size;
   /** "layernorm_modulate:hidden=6144,out=bf16+e4m3"; parameters left out take the default. */
-  const char *text;
+  const char* text;
   /** "sm_90a", …; NULL: that of `device`. With a target, no driver or device is needed here. */
-  const char *target;
+  const char* target;
   int32_t device; /**< Ordinal, as cuDeviceGet counts; the kernel launches on it. */
   int32_t limit;  /**< KILN_ACQUIRE_… */
 } kiln_kernel_spec_t;
@@ -43,9 +43,9 @@ typedef struct kiln_kernel_spec {
 /**
  * Returns the kernel for one variant, compiling it if neither this process nor the cache has it.
  *
- * Blocks for a whole compile on a miss; concurrent calls on one context for one variant compile
- * it once. Without a
- * target the kernel is also loaded on the device, so that a launch has nothing left to do.
+ * Blocks for a whole compile on a miss; concurrent calls on one context for one variant compile it
+ * once. Without a target the kernel is also loaded on the device, so that a launch has nothing left
+ * to do.
  *
  * @param context     Open context.
  * @param spec        Read during the call only.
@@ -60,24 +60,24 @@ typedef struct kiln_kernel_spec {
  * @retval KILN_LOAD_FAILED       The driver refused the image.
  * @retval KILN_OUT_OF_MEMORY     On the host or on the device.
  */
-KILN_API kiln_status_t kiln_kernel_acquire(kiln_context_t *context,
-                                           const kiln_kernel_spec_t *spec,
-                                           kiln_kernel_t **out_kernel);
+KILN_API kiln_status_t kiln_kernel_acquire(kiln_context_t* context,
+                                           const kiln_kernel_spec_t* spec,
+                                           kiln_kernel_t** out_kernel);
 
 /** Gives the handle back; NULL is a no-op. Loaded code stays loaded while the process lives. */
-KILN_API void kiln_kernel_release(kiln_kernel_t *kernel);
+KILN_API void kiln_kernel_release(kiln_kernel_t* kernel);
 
 /** Where an acquire found the kernel. */
 enum { KILN_TIER_MEMORY = 0, KILN_TIER_DISK = 1, KILN_TIER_COMPILED = 2 };
 
 /** Strings belong to the kernel and live as long as its handle. */
 typedef struct kiln_kernel_info {
-  size_t struct_size;       /**< Set by the caller: sizeof(kiln_kernel_info_t). */
-  const char *key;          /**< 64 hexadecimal digits. */
-  const char *spec;         /**< Canonical, every parameter. */
-  const char *target;
-  const char *lowered_name; /**< Symbol in the image. */
-  const char *toolchain;    /**< What compiled it. */
+  size_t struct_size; /**< Set by the caller: sizeof(kiln_kernel_info_t). */
+  const char* key;    /**< 64 hexadecimal digits. */
+  const char* spec;   /**< Canonical, every parameter. */
+  const char* target;
+  const char* lowered_name; /**< Symbol in the image. */
+  const char* toolchain;    /**< What compiled it. */
   int64_t compile_us;       /**< Time that the compile took, whenever that was. */
   int64_t acquire_us;       /**< Time that this acquire took, without the load on the device. */
   int64_t image_bytes;
@@ -98,8 +98,8 @@ typedef struct kiln_kernel_info {
  * @retval KILN_OK
  * @retval KILN_INVALID_ARGUMENT  NULL, or a struct_size that is too small.
  */
-KILN_API kiln_status_t kiln_kernel_get_info(const kiln_kernel_t *kernel,
-                                            kiln_kernel_info_t *out_info);
+KILN_API kiln_status_t kiln_kernel_get_info(const kiln_kernel_t* kernel,
+                                            kiln_kernel_info_t* out_info);
 
 /** Types of kernel arguments. */
 enum {
@@ -114,14 +114,14 @@ typedef struct kiln_argument {
   int32_t type;     /**< KILN_ARGUMENT_… */
   int32_t reserved; /**< 0 */
   union {
-    const void *pointer;
+    const void* pointer;
     int32_t int32;
     int64_t int64;
     float float32;
   } value;
 } kiln_argument_t;
 
-static inline kiln_argument_t kiln_pointer(const void *value) {
+static inline kiln_argument_t kiln_pointer(const void* value) {
   kiln_argument_t argument = {KILN_ARGUMENT_POINTER, 0, {0}};
   argument.value.pointer = value;
   return argument;
@@ -148,11 +148,11 @@ static inline kiln_argument_t kiln_float32(float value) {
 /** Start from KILN_LAUNCH_CONFIG_INIT. All-zero extents: the template's launch rule decides. */
 typedef struct kiln_launch_config {
   size_t struct_size;
-  uint32_t grid[3];      /**< Blocks. */
-  uint32_t block[3];     /**< Threads; if not all zero, it must be what the rule gives. */
-  uint32_t shared_bytes; /**< Dynamic, per block; 0: what the rule gives. */
-  uint32_t reserved;     /**< 0 */
-  struct CUstream_st *stream; /**< NULL: the device's default stream. */
+  uint32_t grid[3];           /**< Blocks. */
+  uint32_t block[3];          /**< Threads; if not all zero, it must be what the rule gives. */
+  uint32_t shared_bytes;      /**< Dynamic, per block; 0: what the rule gives. */
+  uint32_t reserved;          /**< 0 */
+  struct CUstream_st* stream; /**< NULL: the device's default stream. */
 } kiln_launch_config_t;
 
 #define KILN_LAUNCH_CONFIG_INIT \
@@ -178,9 +178,9 @@ typedef struct kiln_launch_config {
  * @retval KILN_LAUNCH_FAILED     kiln_last_error_native_code() has the CUresult.
  * @retval KILN_OUT_OF_MEMORY     On the host or on the device.
  */
-KILN_API kiln_status_t kiln_kernel_launch(kiln_kernel_t *kernel,
-                                          const kiln_launch_config_t *config,
-                                          const kiln_argument_t *arguments,
+KILN_API kiln_status_t kiln_kernel_launch(kiln_kernel_t* kernel,
+                                          const kiln_launch_config_t* config,
+                                          const kiln_argument_t* arguments,
                                           size_t count);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ enum {
  * Receives one line without a newline. Called from any thread, one call at a time; must not call
  * into Kiln.
  */
-typedef void (*kiln_log_callback_t)(int32_t level, const char *message, void *user_data);
+typedef void (*kiln_log_callback_t)(int32_t level, const char* message, void* user_data);
 
 /**
  * Sets the process's log callback, or removes it (NULL). Thread-safe; once it returns, the previous
@@ -35,7 +35,7 @@ typedef void (*kiln_log_callback_t)(int32_t level, const char *message, void *us
  * @retval KILN_INVALID_ARGUMENT  level is no KILN_LOG_… value.
  */
 KILN_API kiln_status_t kiln_set_log_callback(kiln_log_callback_t callback,
-                                             void *user_data,
+                                             void* user_data,
                                              int32_t level);
 
 #ifdef __cplusplus

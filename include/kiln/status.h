@@ -10,9 +10,9 @@
  * call that returns a status.
  */
 
-#include <stdint.h>
-
 #include "kiln/version.h"
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,13 +50,13 @@ enum {
 };
 
 /** "ok", "invalid_argument", …; "unknown" for a number that is no code. Static. */
-KILN_API const char *kiln_status_name(kiln_status_t status);
+KILN_API const char* kiln_status_name(kiln_status_t status);
 
 /** One line without a trailing period; empty after a success. */
-KILN_API const char *kiln_last_error_message(void);
+KILN_API const char* kiln_last_error_message(void);
 
 /** The compiler's log or the paths tried, many lines; empty if there is nothing more to say. */
-KILN_API const char *kiln_last_error_detail(void);
+KILN_API const char* kiln_last_error_detail(void);
 
 /** KILN_ORIGIN_… of the last error. */
 KILN_API int32_t kiln_last_error_origin(void);

@@ -25,7 +25,7 @@ KILN_API int32_t kiln_version_number(void);
  * What the library was built with, "name=value" pairs separated by spaces: version, CUDA headers,
  * SQLite, zstd, key and store schema. Static.
  */
-KILN_API const char *kiln_build_info(void);
+KILN_API const char* kiln_build_info(void);
 
 #ifdef __cplusplus
 }

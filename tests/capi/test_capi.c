@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C API as a host uses it, without a device: `test_capi CACHE_DIR`, an empty directory. */
-#include <kiln/kiln.h>
-
 #include "check.h"
 
+#include <kiln/kiln.h>
 #include <stdlib.h>
 
 #define SPEC "static_quant:out=e4m3"
@@ -16,8 +15,8 @@ static void test_version(void) {
   CHECK(strcmp(kiln_status_name(99), "unknown") == 0);
 }
 
-static void test_open(const char *cache) {
-  kiln_context_t *context = (kiln_context_t *)1;
+static void test_open(const char* cache) {
+  kiln_context_t* context = (kiln_context_t*)1;
   struct {
     kiln_context_options_t known;
     int64_t from_the_future;
@@ -61,8 +60,8 @@ static void test_open(const char *cache) {
   kiln_kernel_release(NULL);
 }
 
-static void test_refusals(kiln_context_t *context) {
-  kiln_kernel_t *kernel = (kiln_kernel_t *)1;
+static void test_refusals(kiln_context_t* context) {
+  kiln_kernel_t* kernel = (kiln_kernel_t*)1;
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
   kiln_kernel_info_t info = KILN_KERNEL_INFO_INIT;
   spec.target = "sm_90a";
@@ -107,8 +106,8 @@ static void test_refusals(kiln_context_t *context) {
   CHECK_ERROR(kiln_kernel_get_info(NULL, &info), KILN_INVALID_ARGUMENT, "kernel is null");
 }
 
-static void test_acquire(kiln_context_t *context, int32_t tier) {
-  kiln_kernel_t *kernel = NULL;
+static void test_acquire(kiln_context_t* context, int32_t tier) {
+  kiln_kernel_t* kernel = NULL;
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
   kiln_kernel_info_t info = KILN_KERNEL_INFO_INIT;
   spec.text = SPEC;
@@ -141,8 +140,8 @@ static void test_acquire(kiln_context_t *context, int32_t tier) {
   kiln_kernel_release(kernel);
 }
 
-static void test_bad_launches(kiln_context_t *context) {
-  kiln_kernel_t *kernel = NULL;
+static void test_bad_launches(kiln_context_t* context) {
+  kiln_kernel_t* kernel = NULL;
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
   kiln_launch_config_t config = KILN_LAUNCH_CONFIG_INIT;
   kiln_argument_t arguments[7];
@@ -150,7 +149,8 @@ static void test_bad_launches(kiln_context_t *context) {
   spec.text = SPEC;
   spec.target = "sm_90a";
   CHECK_OK(kiln_kernel_acquire(context, &spec, &kernel));
-  for (i = 0; i < 7; ++i) arguments[i] = kiln_int64(64);
+  for (i = 0; i < 7; ++i)
+    arguments[i] = kiln_int64(64);
 
   CHECK_ERROR(kiln_kernel_launch(NULL, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
               "kernel is null");
@@ -168,7 +168,7 @@ static void test_bad_launches(kiln_context_t *context) {
   arguments[0] = kiln_pointer(NULL);
   CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
               "argument \"x\" is null");
-  arguments[0] = kiln_pointer((const void *)0x1001);
+  arguments[0] = kiln_pointer((const void*)0x1001);
   CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
               "argument \"x\" is 0x1001; this variant needs a multiple of 16 bytes");
   arguments[0].reserved = 1;
@@ -183,7 +183,7 @@ static void test_bad_launches(kiln_context_t *context) {
   kiln_kernel_release(kernel);
 }
 
-static void test_statistics(kiln_context_t *context, int64_t compiles, int64_t disk_hits) {
+static void test_statistics(kiln_context_t* context, int64_t compiles, int64_t disk_hits) {
   kiln_statistics_t statistics = KILN_STATISTICS_INIT;
   CHECK_OK(kiln_context_statistics(context, &statistics));
   CHECK(statistics.compiles == compiles);
@@ -195,13 +195,13 @@ static void test_statistics(kiln_context_t *context, int64_t compiles, int64_t d
 }
 
 static int g_warnings;
-static void on_log(int32_t level, const char *message, void *user_data) {
+static void on_log(int32_t level, const char* message, void* user_data) {
   if (level == KILN_LOG_WARNING && strstr(message, "kept in memory only") != NULL) ++g_warnings;
   CHECK(user_data == &g_warnings);
 }
 
 static void test_memory_only(void) {
-  kiln_context_t *context = NULL;
+  kiln_context_t* context = NULL;
   kiln_context_options_t options = KILN_CONTEXT_OPTIONS_INIT;
   CHECK_OK(kiln_set_log_callback(on_log, &g_warnings, KILN_LOG_WARNING));
   options.cache_dir = "/dev/null/cache";
@@ -221,8 +221,8 @@ static void test_memory_only(void) {
               "log level is 7; allowed: 0 to 4");
 }
 
-int main(int argc, char **argv) {
-  kiln_context_t *context = NULL;
+int main(int argc, char** argv) {
+  kiln_context_t* context = NULL;
   kiln_context_options_t options = KILN_CONTEXT_OPTIONS_INIT;
   if (argc != 2) {
     fprintf(stderr, "usage: test_capi CACHE_DIR\n");

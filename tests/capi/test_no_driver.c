@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Without libcuda.so.1 everything but a launch works. Skipped (77) where there is a driver. */
-#include <kiln/kiln.h>
-
 #include "check.h"
 
 #include <dlfcn.h>
+#include <kiln/kiln.h>
 
-int main(int argc, char **argv) {
-  kiln_context_t *context = NULL;
-  kiln_kernel_t *kernel = NULL;
+int main(int argc, char** argv) {
+  kiln_context_t* context = NULL;
+  kiln_kernel_t* kernel = NULL;
   kiln_context_options_t options = KILN_CONTEXT_OPTIONS_INIT;
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
-  const void *address = (const void *)0x1000;
-  const kiln_argument_t arguments[] = {kiln_pointer(address), kiln_pointer(address),
-                                       kiln_pointer(address), kiln_int32(1),
-                                       kiln_int64(64),        kiln_int64(64),
-                                       kiln_int64(64)};
+  const void* address = (const void*)0x1000;
+  const kiln_argument_t arguments[] = {
+      kiln_pointer(address), kiln_pointer(address), kiln_pointer(address), kiln_int32(1),
+      kiln_int64(64),        kiln_int64(64),        kiln_int64(64)};
   if (argc != 2) {
     fprintf(stderr, "usage: test_no_driver CACHE_DIR\n");
     return 2;

@@ -8,33 +8,38 @@
 #include <stdint.h>
 #include <string.h>
 
-static int succeed(void) { return 0; }
+static int succeed(void) {
+  return 0;
+}
 
-static int driver_version(int *version) {
+static int driver_version(int* version) {
   *version = 13000;
   return 0;
 }
 
-static int no_devices(int *count) {
+static int no_devices(int* count) {
   *count = 0;
   return 0;
 }
 
-static int has_version(const char *name) {
-  const char *end = strrchr(name, '_');
+static int has_version(const char* name) {
+  const char* end = strrchr(name, '_');
   return end != NULL && end[1] == 'v' && isdigit((unsigned char)end[2]);
 }
 
 /* ISO C has no cast from a function pointer to an object pointer. */
-static void *address_of(int (*function)(void)) {
-  void *address = NULL;
+static void* address_of(int (*function)(void)) {
+  void* address = NULL;
   memcpy(&address, &function, sizeof(address));
   return address;
 }
 
-int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags,
-                        int *found) {
-  static const char *const kMissing[] = {"cuFuncLoad", "cuMemAlloc"};
+int cuGetProcAddress_v2(const char* name,
+                        void** function,
+                        int version,
+                        uint64_t flags,
+                        int* found) {
+  static const char* const kMissing[] = {"cuFuncLoad", "cuMemAlloc"};
   size_t i = 0;
   (void)flags;
   *found = 1; /* CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND */
