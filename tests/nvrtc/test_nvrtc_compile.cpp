@@ -143,7 +143,7 @@ __global__ void k(int* out) {
   TEST_CASE("eight threads compile eight kernels at once, each its own") {
     constexpr int kThreads = 8;
     test::nvrtc();
-    std::vector<Result<Artifact>> results(kThreads, Status());
+    std::vector<Result<Artifact>> results(kThreads, failure(Code::internal, "not compiled"));
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([i, &results] {
