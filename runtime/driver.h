@@ -47,6 +47,7 @@ namespace kiln {
   X(cuMemcpyDtoH, 3020)
 
 struct DriverApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the argument is the name that is declared
 #define KILN_DECLARE_FUNCTION(name, since) decltype(&::name) name = nullptr;
   KILN_DRIVER_FUNCTIONS(KILN_DECLARE_FUNCTION)
   KILN_OPTIONAL_DRIVER_FUNCTIONS(KILN_DECLARE_FUNCTION)

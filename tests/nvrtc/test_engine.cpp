@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine with a real store and a real NVRTC, and no device. Counters are the oracle.
-#include "runtime/engine.h"
 #include "support/files.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/nvrtc/engine_fixture.h"
 
 #include <doctest/doctest.h>
 #include <sqlite3.h>
@@ -20,26 +19,11 @@
 namespace kiln {
 namespace {
 
+using test::acquire;
+using test::kSpec;
+using test::kTarget;
+using test::open_engine;
 using test::TemporaryDirectory;
-
-const Target kTarget = *parse_target("sm_90a");
-constexpr const char* kSpec = "layernorm_modulate:hidden=256,out=bf16+e4m3";
-
-std::shared_ptr<Engine> open_engine(const std::string& directory,
-                                    EngineOptions options = {.environment = {}}) {
-  options.cache_dir = directory;
-  auto engine = Engine::open(std::move(options));
-  REQUIRE_MESSAGE(engine.is_ok(), engine.status().message());
-  return *engine;
-}
-
-Result<Acquired> acquire(Engine& engine,
-                         const std::string& spec = kSpec,
-                         AcquireLimit limit = AcquireLimit::compile) {
-  const auto variant = Variant::parse(engine.catalog(), spec);
-  REQUIRE_MESSAGE(variant.is_ok(), variant.status().message());
-  return engine.acquire(*variant, kTarget, limit);
-}
 
 void run_sql(const std::string& directory, const char* sql) {
   sqlite3* database = nullptr;
@@ -51,32 +35,6 @@ void run_sql(const std::string& directory, const char* sql) {
   sqlite3_free(message);
   sqlite3_close(database);
 }
-
-// A template of the test's own, in a directory for KILN_TEMPLATE_PATH.
-void write_template(const std::string& directory, const std::string& body) {
-  std::ofstream(directory + "/copy.json") << R"({
-    "schema": 1, "name": "copy", "description": "copies", "source": "copy.cuh",
-    "entry": "user::copy", "instantiation": ["count", "gain"],
-    "parameters": [{"name": "count", "type": "integer", "min": 1, "max": 64, "default": 4,
-                    "description": "elements"},
-                   {"name": "gain", "type": "real", "min": 0, "default": 0.5,
-                    "description": "factor"}],
-    "least_target": [{"target": "7.5", "reason": "any"}],
-    "tuning": [],
-    "arguments": [{"name": "x", "type": "pointer", "dtype": "f32", "description": "in"},
-                  {"name": "y", "type": "pointer", "dtype": "f32", "output": true,
-                   "description": "out"},
-                  {"name": "n", "type": "int32", "min": 1, "description": "elements"}],
-    "launch": {"block": 128, "grid": [{"over": "n", "per_block": 128}]}
-  })";
-  std::ofstream(directory + "/copy.cuh") << body;
-}
-
-constexpr const char* kCopy =
-    "#include \"inner.cuh\"\n"
-    "namespace user { template <int count, unsigned gain> "
-    "__global__ void copy(const float* x, float* y, int n) { if (threadIdx.x < n) "
-    "y[threadIdx.x] = x[threadIdx.x] * factor() * __uint_as_float(gain); } }\n";
 
 }  // namespace
 
@@ -266,59 +224,6 @@ TEST_SUITE("Engine") {
     const auto acquired = engine->acquire(variant, *parse_target("sm_80"), AcquireLimit::compile);
     CHECK(acquired.status().code() == Code::unsupported);
     CHECK(engine->statistics().misses == 0);
-  }
-
-  TEST_CASE("a user template compiles, and a change two includes down is a miss") {
-    const TemporaryDirectory directory;
-    const TemporaryDirectory templates;
-    write_template(templates.path(), kCopy);
-    std::ofstream(templates.file("inner.cuh")) << "#include \"constant.cuh\"\n"
-                                                  "__device__ float factor() { return value; }\n";
-    std::ofstream(templates.file("constant.cuh")) << "constexpr float value = 1.0f;\n";
-    EngineOptions options;
-    options.environment.template_path = {templates.path()};
-    const auto first = acquire(*open_engine(directory.path(), options), "copy");
-    REQUIRE_MESSAGE(first.is_ok(), first.status().message() << first.status().detail());
-    CHECK(acquire(*open_engine(directory.path(), options), "copy")->tier == Tier::disk);
-
-    // Same size, same time: only the text tells.
-    struct stat before {};
-    REQUIRE(::stat(templates.file("constant.cuh").c_str(), &before) == 0);
-    std::ofstream(templates.file("constant.cuh")) << "constexpr float value = 2.0f;\n";
-    const timespec times[2] = {before.st_atim, before.st_mtim};
-    REQUIRE(::utimensat(AT_FDCWD, templates.file("constant.cuh").c_str(), times, 0) == 0);
-    const auto changed = acquire(*open_engine(directory.path(), options), "copy");
-    CHECK(changed->tier == Tier::compiled);
-    CHECK(changed->kernel->key != first->kernel->key);
-  }
-
-  TEST_CASE("a compile error carries the log, reaches every waiter and is not remembered") {
-    const TemporaryDirectory directory;
-    const TemporaryDirectory templates;
-    write_template(templates.path(), "namespace user { int broken = ; }\n");
-    EngineOptions options;
-    options.environment.template_path = {templates.path()};
-    const auto engine = open_engine(directory.path(), options);
-    const Variant variant = *Variant::parse(engine->catalog(), "copy");
-    std::vector<std::thread> threads;
-    std::atomic<int> with_log{0};
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&] {
-        const Status status = engine->acquire(variant, kTarget, AcquireLimit::compile).status();
-        if (status.code() == Code::compile_failed &&
-            status.detail().find("expected an expression") != std::string::npos) {
-          ++with_log;
-        }
-      });
-    }
-    for (std::thread& thread : threads)
-      thread.join();
-    CHECK(with_log == 4);
-    CHECK(engine->store()->list({})->empty());
-    const auto failures_before = engine->statistics().compile_failures;
-    CHECK(acquire(*engine, "copy").status().code() == Code::compile_failed);
-    CHECK(engine->statistics().compile_failures == failures_before + 1);
-    CHECK(engine->statistics().compiles == 0);
   }
 }
 

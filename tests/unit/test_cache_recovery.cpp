@@ -2,6 +2,7 @@
 // Database files that are damaged, replaced or foreign.
 #include "cache/store.h"
 #include "cache_fixture.h"
+#include "support/files.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -249,6 +250,26 @@ TEST_SUITE("Store recovery") {
     CHECK(finds_sample(*one, 5));
     const auto three = open_store(directory.path());
     CHECK(finds_sample(*three, 5));
+  }
+
+  TEST_CASE("a directory that is removed while a store is open is made again") {
+    const TemporaryDirectory directory;
+    const std::string path = directory.file("cache");
+    REQUIRE(make_private_directories(path).is_ok());
+    const auto store = open_store(path);
+    put_sample(*store, 1);
+    std::filesystem::remove_all(path);
+    put_sample(*store, 2);
+    CHECK(finds_sample(*store, 2));
+    CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::all) ==
+          std::filesystem::perms::owner_all);
+  }
+
+  TEST_CASE("a directory that cannot be made is io") {
+    const TemporaryDirectory directory;
+    write_text(directory.file("file"), "in the way");
+    CHECK(Store::open(directory.file("file/cache"), StoreMode::read_write).status().code() ==
+          Code::io);
   }
 }
 

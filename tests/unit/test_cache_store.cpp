@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store.h"
 #include "cache_fixture.h"
-#include "support/files.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -229,26 +228,6 @@ TEST_SUITE("Store") {
     CHECK(finds_sample(*store, 1));
     CHECK_FALSE(exists(directory.file("store-v1.new.db")));
     CHECK(store->summary()->quarantined == 0);
-  }
-
-  TEST_CASE("a directory that is removed while a store is open is made again") {
-    const TemporaryDirectory directory;
-    const std::string path = directory.file("cache");
-    REQUIRE(make_private_directories(path).is_ok());
-    const auto store = open_store(path);
-    put_sample(*store, 1);
-    std::filesystem::remove_all(path);
-    put_sample(*store, 2);
-    CHECK(finds_sample(*store, 2));
-    CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::all) ==
-          std::filesystem::perms::owner_all);
-  }
-
-  TEST_CASE("a directory that cannot be made is io") {
-    const TemporaryDirectory directory;
-    write_text(directory.file("file"), "in the way");
-    CHECK(Store::open(directory.file("file/cache"), StoreMode::read_write).status().code() ==
-          Code::io);
   }
 
   TEST_CASE("toolchain memos are kept by path") {
