@@ -176,8 +176,8 @@ Status launch(Kernel& kernel, const LaunchConfig& config, std::span<const Argume
   std::vector<void*> values;
   values.reserve(arguments.size());
   for (const Argument& argument : arguments) {
-    // The driver reads through these; its signature lacks the const.
-    values.push_back(const_cast<std::uint64_t*>(&argument.pointer));  // NOLINT
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the driver only reads through it
+    values.push_back(const_cast<std::uint64_t*>(&argument.pointer));
   }
   CUlaunchConfig native{};
   native.gridDimX = shape.grid[0];

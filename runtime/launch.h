@@ -19,7 +19,7 @@ namespace kiln {
 struct Argument {
   ArgumentKind kind = ArgumentKind::pointer;
   union {
-    std::uint64_t pointer;
+    std::uint64_t pointer = 0;
     std::int32_t int32;
     std::int64_t int64;
     float float32;

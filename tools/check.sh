@@ -27,7 +27,7 @@ run_preset() {
   }
   cmake --build --preset "$1" -- --quiet
   step "Preset $1: test"
-  ctest --preset "$1"
+  ctest --preset "$1" -j "$(nproc)"
 }
 
 mkdir -p build

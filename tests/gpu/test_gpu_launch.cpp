@@ -27,8 +27,10 @@ struct Quantization {
             Argument::of_int64(kColumns),
             Argument::of_int64(kColumns)};
   }
-  std::vector<std::uint8_t> all(std::uint8_t value) const {
-    return std::vector<std::uint8_t>(kColumns, value);
+  // One output, all of one value.
+  static std::vector<std::uint8_t> all(std::uint8_t value) {
+    std::vector<std::uint8_t> bytes(kColumns, value);
+    return bytes;
   }
 
   std::shared_ptr<Kernel> kernel;

@@ -69,10 +69,10 @@ TEST_SUITE("static_quant") {
 
   TEST_CASE("every access width gives the same bytes and writes nothing else") {
     Gpu gpu;
-    constexpr std::int64_t kColumns = 8 * 1031;
+    constexpr std::int64_t kColumns = 8248;
     constexpr std::int64_t kStride = kColumns + 64;
     constexpr int kRows = 5;
-    std::vector<std::uint16_t> values(kRows * kStride);
+    std::vector<std::uint16_t> values(static_cast<std::size_t>(kRows) * kStride);
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<std::uint16_t>((i * 2654435761U) >> 13U);
     }

@@ -135,9 +135,9 @@ std::string default_cpu_compiler() {
 }
 
 std::vector<std::string> default_cpu_flags() {
-  const std::string sanitizers = KILN_CPU_SANITIZERS;
-  if (sanitizers.empty()) return {};
-  return {"-fsanitize=" + sanitizers, "-fno-sanitize-recover=all"};
+  constexpr std::string_view kSanitizers = KILN_CPU_SANITIZERS;
+  if (kSanitizers.empty()) return {};
+  return {fmt::format("-fsanitize={}", kSanitizers), "-fno-sanitize-recover=all"};
 }
 
 CpuBackend::CpuBackend(CpuBackendOptions options, std::string directory)

@@ -62,9 +62,10 @@ Status write_sources(const SourceSet& sources,
 Status run_program(const std::vector<std::string>& command, const std::string& log) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
-  // posix_spawnp() does not write to them.
-  for (const std::string& word : command)
+  for (const std::string& word : command) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): posix_spawnp() does not write to it
     arguments.push_back(const_cast<char*>(word.c_str()));
+  }
   arguments.push_back(nullptr);
 
   posix_spawn_file_actions_t actions;

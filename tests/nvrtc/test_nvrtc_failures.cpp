@@ -20,7 +20,7 @@ bool contains(const std::string& text, const std::string& part) {
 Status must_fail(const test::Source& source, const std::string& name, const Target& target) {
   const auto artifact = compile_source(source, name, target);
   REQUIRE_FALSE(artifact.is_ok());
-  const Status status = artifact.status();
+  Status status = artifact.status();
   CHECK(status.code() == Code::compile_failed);
   CHECK(status.origin() == Origin::nvrtc);
   CHECK(status.native_code() != 0);
