@@ -66,7 +66,6 @@ Status run(const std::string& directory, int rounds) {
 }  // namespace
 }  // namespace kiln
 
-// NOLINTNEXTLINE(bugprone-exception-escape): ends a program for people as well as a message would
 int main(int argc, char** argv) {
   if (argc < 2) {
     fmt::print(stderr, "usage: bench_acquire DIRECTORY [ROUNDS]\n");

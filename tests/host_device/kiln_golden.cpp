@@ -130,7 +130,6 @@ int run_on_cpu(const std::string& compiler, const std::vector<std::string>& path
 }  // namespace
 }  // namespace kiln
 
-// NOLINTNEXTLINE(bugprone-exception-escape): ends a program for people as well as a message would
 int main(int argc, char** argv) {
   CLI::App app("compare kernels with golden vectors, bit by bit");
   std::string compiler = kiln::default_cpu_compiler();
