@@ -47,7 +47,7 @@ fi
 run_preset dev
 if ((full)); then
   step "clang-tidy"
-  git ls-files '*.cpp' | grep -v '^examples/' |
+  git ls-files '*.cpp' | grep -Ev '^(examples|tests)/' |
     xargs -P "$(nproc)" -n 4 clang-tidy -p build/dev --quiet --warnings-as-errors='*'
 fi
 
