@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be written: full disks, limits, files of others. And what a hit costs.
+// What cannot be written: limits, files of others. And what a hit costs.
 #include "cache/store.h"
 #include "cache_fixture.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,33 +58,6 @@ TEST_SUITE("Store limits") {
           }) == 0);
     CHECK_FALSE(exists(database_path(directory)));
     put_sample(*open_store(directory.path()), 1);
-  }
-
-  TEST_CASE("a full disk is io, and the store can still be read") {
-    const TemporaryDirectory directory;
-    constexpr int kCannotMount = 77;
-    const int status = in_child([&] {
-      if (::mount("none", directory.path().c_str(), "tmpfs", 0, "size=400k,mode=700") != 0) {
-        ::_exit(kCannotMount);
-      }
-      {
-        const auto store = open_store(directory.path());
-        put_sample(*store, 1);
-        const std::string large = sample_image(2, 1000000);
-        const Status put = store->put(sample_facts(2, large.size()), large);
-        CHECK(put.code() == Code::io);
-        CHECK((put.native_code() & 0xFF) == SQLITE_FULL);
-        CHECK(finds_sample(*store, 1));
-        CHECK(store->summary()->entries == 1);
-      }
-      CHECK(finds_sample(*open_store(directory.path()), 1));
-      CHECK(::umount(directory.path().c_str()) == 0);
-    });
-    if (status == kCannotMount) {
-      MESSAGE("not tested: mounting needs a privilege");
-      return;
-    }
-    CHECK(status == 0);
   }
 
   TEST_CASE("a database that others can write or own is not used") {
