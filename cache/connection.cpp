@@ -83,10 +83,6 @@ std::string_view Statement::bytes(int column) const {
           static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-bool Statement::is_null(int column) const {
-  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-}
-
 void Connection::ConnectionTraits::close(Handle handle) noexcept {
   const int result = sqlite3_close(handle);
   if (result != SQLITE_OK) log(LogLevel::warning, "closing the database: SQLite code {}", result);

@@ -42,7 +42,6 @@ class Statement {
   // Columns count from 0.
   std::int64_t integer(int column) const;
   std::string_view bytes(int column) const;  // of text or blob, embedded NULs included
-  bool is_null(int column) const;
 
  private:
   void note(int result) {
@@ -89,7 +88,6 @@ class Connection {
   void keep_files_on_close();
 
   std::int64_t last_row() const { return sqlite3_last_insert_rowid(connection_.get()); }
-  std::int64_t changes() const { return sqlite3_changes(connection_.get()); }
   bool is_in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/database.h"
 
+#include "cache/directory.h"
 #include "support/files.h"
 #include "support/log.h"
 
@@ -87,7 +88,7 @@ Status Database::open_connection() {
 Status Database::open_writable() {
   Status ownership = check_ownership(files_.database);
   if (ownership.code() == Code::not_found) {
-    KILN_TRY(make_private_directories(files_.directory));  // removed while the store was open
+    KILN_TRY(prepare_cache_directory(files_.directory));  // removed while the store was open
     KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
     ownership = check_ownership(files_.database);
     if (ownership.code() == Code::not_found) {

@@ -29,10 +29,14 @@ bool comes_before(EntryOrder order, const EntryRow& left, const EntryRow& right)
 
 }  // namespace
 
+bool is_key_prefix(std::string_view text) {
+  return !text.empty() && text.size() <= 2 * Digest::kBytes &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
 Status check_query(const EntryQuery& query) {
   const std::string prefix = query.key_prefix.value_or("");
-  if (prefix.size() > 2 * Digest::kBytes ||
-      prefix.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+  if (!prefix.empty() && !is_key_prefix(prefix)) {
     return failure(Code::invalid_argument, "key prefix \"{}\" is not up to 64 hexadecimal digits",
                    prefix);
   }

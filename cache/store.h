@@ -11,6 +11,7 @@
 #include "support/digest.h"
 #include "support/status.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,6 +38,9 @@ struct EntryRow {
 
 enum class EntryOrder { last_used, created, image_bytes, compile_us, hits, registers, spec };
 
+// 1 to 64 hexadecimal digits, of either case.
+bool is_key_prefix(std::string_view text);
+
 struct EntryQuery {
   std::optional<std::string> template_name = {};
   std::optional<std::string> target = {};
@@ -47,6 +51,9 @@ struct EntryQuery {
 
 // Lifetime counters, kept in the database.
 enum class Counter { memory_hits, disk_hits, misses, compiles, compile_failures, recovered };
+inline constexpr std::array kCounters = {Counter::memory_hits,      Counter::disk_hits,
+                                         Counter::misses,           Counter::compiles,
+                                         Counter::compile_failures, Counter::recovered};
 std::string_view counter_name(Counter counter);
 using Counters = std::map<Counter, std::int64_t>;
 

@@ -17,10 +17,6 @@ constexpr char kAddCount[] =
     "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value";
 constexpr char kReadCount[] = "SELECT value FROM counters WHERE name = ?1";
 
-constexpr std::array kCounters = {Counter::memory_hits,      Counter::disk_hits,
-                                  Counter::misses,           Counter::compiles,
-                                  Counter::compile_failures, Counter::recovered};
-
 }  // namespace
 
 std::string_view counter_name(Counter counter) {

@@ -44,10 +44,7 @@ Json to_value(const std::string& text) {
     [[maybe_unused]] const std::string encoded = value.dump();
     return value;
   } catch (const Json::exception&) {
-    std::string hex;
-    for (const char c : text)
-      hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
-    return Json::object({{"hex", hex}});
+    return Json::object({{"hex", to_hex(text)}});
   }
 }
 

@@ -3,13 +3,13 @@
 
 #include "jit/nvrtc_search.h"
 #include "jit/nvrtc_status.h"
+#include "support/files.h"
 #include "support/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 #include <utility>
 
@@ -32,11 +32,6 @@ class Attempts {
  private:
   std::string lines_;
 };
-
-bool is_directory(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 }  // namespace
 

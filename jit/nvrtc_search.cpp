@@ -33,11 +33,6 @@ struct DirectoryCloser {
   void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
 
-bool is_directory(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 // "cuda-12.9" → (12, 9); (0, 0) for any other name, which sorts last.
 std::pair<int, int> toolkit_version(std::string_view name) {
   name.remove_prefix(std::string_view("cuda-").size());

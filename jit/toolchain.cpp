@@ -63,11 +63,7 @@ std::string build_id_in(std::string_view notes) {
     const std::size_t name_size = padded(note.n_namesz);
     if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return {};
     if (note.n_type == NT_GNU_BUILD_ID && notes.substr(0, note.n_namesz) == kBuildIdOwner) {
-      std::string hex;
-      for (const char c : notes.substr(name_size, note.n_descsz)) {
-        hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
-      }
-      return hex;
+      return to_hex(notes.substr(name_size, note.n_descsz));
     }
     notes.remove_prefix(std::min(notes.size(), name_size + padded(note.n_descsz)));
   }

@@ -70,7 +70,6 @@ class Engine {
   Result<Acquired> acquire(const Variant& variant, const Target& target, AcquireLimit limit);
 
   const Catalog& catalog() const { return catalog_; }
-  const Environment& environment() const { return options_.environment; }
   Store* store() { return store_.get(); }  // nullptr: memory only
   // Why there is no store; ok if there is one, or none was asked for.
   const Status& store_status() const { return store_status_; }

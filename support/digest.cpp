@@ -3,6 +3,8 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "support/digest.h"
 
+#include "support/text.h"
+
 #include <cstring>
 
 namespace kiln {
@@ -18,14 +20,7 @@ int hex_value(char c) {
 }  // namespace
 
 std::string Digest::hex() const {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * kBytes);
-  for (std::uint8_t byte : bytes) {
-    text.push_back(kDigits[byte >> 4U]);
-    text.push_back(kDigits[byte & 0xFU]);
-  }
-  return text;
+  return to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 Result<Digest> Digest::from_hex(std::string_view hex) {

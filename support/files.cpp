@@ -78,16 +78,18 @@ Status write_all(int fd, std::string_view data) {
   return {};
 }
 
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 Status make_private_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1); true; end = path.find('/', end + 1)) {
     const std::string prefix = path.substr(0, end);
     if (::mkdir(prefix.c_str(), 0700) != 0 && errno != EEXIST) {
       // A parent that exists on a read-only file system answers EROFS, not EEXIST.
       const int error = errno;
-      struct stat status {};
-      if (::stat(prefix.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-        return system_failure(Code::io, error, prefix);
-      }
+      if (!is_directory(prefix)) return system_failure(Code::io, error, prefix);
     }
     if (end == std::string::npos) break;
   }

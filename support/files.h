@@ -43,6 +43,9 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes);
 // Writes all of `data`, however many calls that takes. io.
 Status write_all(int fd, std::string_view data);
 
+// Also through symbolic links; false if it cannot be told.
+bool is_directory(const std::string& path);
+
 // Creates `path` and the missing part of its parents, each with mode 0700. io.
 Status make_private_directories(const std::string& path);
 

@@ -48,22 +48,6 @@ std::string_view code_name(Code code) {
   return "unknown";
 }
 
-std::string_view origin_name(Origin origin) {
-  switch (origin) {
-    case Origin::kiln:
-      return "kiln";
-    case Origin::nvrtc:
-      return "nvrtc";
-    case Origin::cuda:
-      return "cuda";
-    case Origin::sqlite:
-      return "sqlite";
-    case Origin::system:
-      return "system";
-  }
-  return "unknown";
-}
-
 const std::string& Status::message() const {
   return is_ok() ? kEmpty : failure_->message;
 }

@@ -42,7 +42,6 @@ enum class Code : int {
 enum class Origin : int { kiln = 0, nvrtc = 1, cuda = 2, sqlite = 3, system = 4 };
 
 std::string_view code_name(Code code);
-std::string_view origin_name(Origin origin);
 
 class [[nodiscard]] Status {
  public:

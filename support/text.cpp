@@ -60,9 +60,25 @@ std::string escaped(const Character& character, std::string_view bytes) {
 
 }  // namespace
 
+std::size_t utf8_size(std::string_view text) {
+  return decode(text).size;
+}
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text.push_back(kDigits[byte >> 4U]);
+    text.push_back(kDigits[byte & 0xFU]);
+  }
+  return text;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t size = decode(text).size;
+    const std::size_t size = utf8_size(text);
     if (size == 0) return false;
     text.remove_prefix(size);
   }

@@ -11,6 +11,11 @@
 namespace kiln {
 
 bool is_utf8(std::string_view text);
+// Bytes of the UTF-8 character that `text`, which is not empty, starts with; 0 if it is none.
+std::size_t utf8_size(std::string_view text);
+
+// Two lower-case digits a byte.
+std::string to_hex(std::string_view bytes);
 
 // `text` between double quotes. Quotes, backslashes, control and direction-changing characters and
 // bytes that are no UTF-8 are escaped; what is longer than about 80 characters is cut, and the full

@@ -7,6 +7,7 @@
 
 #include "templates/condition.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,6 +55,9 @@ struct GridRule {
   std::string blocks_per_sm;    // likewise; empty: no cap
   std::int64_t max = 0;         // 0: the driver's limit
 };
+
+// The driver's limits of a grid.
+inline constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 
 struct LaunchRule {
   std::string block;               // threads: a number, parameter or tuning value

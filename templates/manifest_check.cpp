@@ -14,8 +14,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
-
 template <typename... Args>
 Status wrong(fmt::format_string<Args...> format, Args&&... args) {
   return failure(Code::invalid_argument, format, std::forward<Args>(args)...);

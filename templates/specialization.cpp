@@ -140,7 +140,6 @@ struct Counts {
 };
 
 constexpr std::int64_t kMaxBlock = 1024;
-constexpr std::int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
 
 Result<std::int64_t> grid_size(const Counts& counts,
                                const GridRule& rule,
@@ -198,9 +197,9 @@ Result<LaunchShape> launch_shape(const Variant& variant,
     return failure(Code::invalid_argument, "{} is {} in template \"{}\"; allowed: 1 to {}",
                    in_quotes(rule.block), shape.block, variant.manifest().name, kMaxBlock);
   }
-  for (std::size_t i = 0; i < rule.grid.size() && i < std::size(kMaxGrid); ++i) {
+  for (std::size_t i = 0; i < rule.grid.size() && i < kMaxGrid.size(); ++i) {
     KILN_TRY_ASSIGN(shape.grid[i],
-                    grid_size(counts, rule.grid[i], arguments, sm_count, kMaxGrid[i]));
+                    grid_size(counts, rule.grid[i], arguments, sm_count, kMaxGrid.at(i)));
   }
   KILN_TRY_ASSIGN(shape.shared_bytes, count_of(variant, specialization.tuning, rule.shared_bytes));
   if (shape.shared_bytes >= 0) return shape;

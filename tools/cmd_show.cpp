@@ -38,7 +38,7 @@ Result<std::vector<EntryRow>> find_entries(const Invocation& invocation,
   }
   std::optional<std::string> spec;
   if (is_key_prefix(options.entry) && !(catalog.is_ok() && catalog->find(options.entry).is_ok())) {
-    KILN_TRY_ASSIGN(query.key_prefix, parse_key_prefix(options.entry));
+    query.key_prefix = options.entry;
   } else {
     KILN_TRY(catalog.status());
     KILN_TRY_ASSIGN(const Variant variant, Variant::parse(*catalog, options.entry));

@@ -8,10 +8,6 @@
 namespace kiln {
 namespace {
 
-constexpr Counter kCounters[] = {Counter::memory_hits,      Counter::disk_hits,
-                                 Counter::misses,           Counter::compiles,
-                                 Counter::compile_failures, Counter::recovered};
-
 Json stats_json(const Counters& counters, const Store::Summary& summary) {
   Json json = {{"schema", kJsonSchema}};
   for (const Counter counter : kCounters) {

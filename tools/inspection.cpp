@@ -30,21 +30,12 @@ Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation) {
   return std::unique_ptr<Store>();
 }
 
-bool is_key_prefix(std::string_view text) {
-  return !text.empty() && text.size() <= 2 * Digest::kBytes &&
-         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-}
-
 Result<std::string> parse_key_prefix(std::string_view text) {
   if (!is_key_prefix(text)) {
     return failure(Code::invalid_argument, "key prefix is {}; allowed: 1 to {} hexadecimal digits",
                    in_quotes(text), 2 * Digest::kBytes);
   }
-  std::string prefix(text);
-  std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char c) {
-    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return prefix;
+  return std::string(text);
 }
 
 }  // namespace kiln

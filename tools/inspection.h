@@ -20,8 +20,7 @@ Result<CacheDirectory> cache_directory(const Invocation& invocation);
 // be.
 Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation);
 
-bool is_key_prefix(std::string_view text);  // 1 to 64 hexadecimal digits
-// In lower case. invalid_argument.
+// invalid_argument unless is_key_prefix().
 Result<std::string> parse_key_prefix(std::string_view text);
 
 }  // namespace kiln

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/table.h"
 
+#include "support/text.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,18 +25,6 @@ std::size_t width_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
 }
 
-// Bytes of the UTF-8 character that `text` starts with; 0 if it starts with none.
-std::size_t character_size(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  const std::string_view rest = text.substr(1, size - 1);
-  const bool is_whole =
-      rest.size() == size - 1 && std::all_of(rest.begin(), rest.end(), is_continuation);
-  return is_whole ? size : 0;
-}
-
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
   if (character.size() == 1) return first < 0x20 || first == 0x7F;
@@ -47,7 +37,7 @@ bool is_control(std::string_view character) {
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const std::size_t size = utf8_size(text);
     const std::string_view character = text.substr(0, std::max<std::size_t>(size, 1));
     result += size == 0 || is_control(character) ? "?" : character;
     text.remove_prefix(character.size());
