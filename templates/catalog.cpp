@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 namespace kiln {
@@ -17,8 +18,6 @@ constexpr std::string_view kPrelude = "kiln/";
 constexpr std::string_view kEmbedded = "embedded";
 constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMaxSourceBytes = std::size_t{16} << 20U;
-
-using Templates = std::vector<std::shared_ptr<const Template>>;
 
 std::optional<std::string> find_embedded(std::string_view name) {
   for (const EmbeddedFile& file : embedded_kernels()) {
@@ -38,22 +37,46 @@ Result<Manifest> read_manifest(std::string_view file, std::string_view text) {
                  manifest.name, in_quotes(stem_of(file)));
 }
 
-Result<std::shared_ptr<const Template>> load_embedded(const EmbeddedFile& file) {
-  KILN_TRY_ASSIGN(Manifest manifest, read_manifest(file.name, file.text));
-  std::optional<std::string> text = find_embedded(manifest.source);
-  if (!text) return failure(Code::not_found, "source \"{}\" is not embedded", manifest.source);
-  KILN_TRY_ASSIGN(SourceSet sources,
-                  collect_sources({manifest.source, *std::move(text)}, find_embedded));
+using Templates = std::vector<std::shared_ptr<const Template>>;
+using ReadSource = std::function<Result<std::string>(const std::string& name)>;
+
+Result<std::shared_ptr<const Template>> make_template(Manifest manifest,
+                                                      const ReadSource& read,
+                                                      const IncludeResolver& resolve,
+                                                      const std::string& origin) {
+  KILN_TRY_ASSIGN(std::string text, read(manifest.source));
+  KILN_TRY_ASSIGN(SourceSet sources, collect_sources({manifest.source, std::move(text)}, resolve));
   return std::make_shared<const Template>(
-      Template{std::move(manifest), std::move(sources), std::string(kEmbedded)});
+      Template{std::move(manifest), std::move(sources), origin});
 }
 
-Result<std::shared_ptr<const Template>> load_file(const std::string& directory,
-                                                  const std::string& file) {
+// The template of a manifest, and its reference if it has one.
+Result<Templates> make_templates(Manifest manifest,
+                                 const ReadSource& read,
+                                 const IncludeResolver& resolve,
+                                 const std::string& origin) {
+  Templates loaded;
+  if (manifest.reference) {
+    auto reference = make_template(reference_manifest(manifest), read, resolve, origin);
+    if (!reference.is_ok()) return reference.status().with_context("reference");
+    loaded.push_back(*std::move(reference));
+  }
+  KILN_TRY_ASSIGN(loaded.emplace_back(), make_template(std::move(manifest), read, resolve, origin));
+  return loaded;
+}
+
+Result<Templates> load_embedded(const EmbeddedFile& file) {
+  KILN_TRY_ASSIGN(Manifest manifest, read_manifest(file.name, file.text));
+  const auto read = [](const std::string& name) -> Result<std::string> {
+    if (auto text = find_embedded(name)) return *std::move(text);
+    return failure(Code::not_found, "source \"{}\" is not embedded", name);
+  };
+  return make_templates(std::move(manifest), read, find_embedded, std::string(kEmbedded));
+}
+
+Result<Templates> load_file(const std::string& directory, const std::string& file) {
   KILN_TRY_ASSIGN(const std::string json, read_file(join_path(directory, file), kMaxManifestBytes));
   KILN_TRY_ASSIGN(Manifest manifest, read_manifest(file, json));
-  KILN_TRY_ASSIGN(std::string text,
-                  read_file(join_path(directory, manifest.source), kMaxSourceBytes));
   Status unreadable;
   const auto resolve = [&](std::string_view name) -> std::optional<std::string> {
     if (name.starts_with(kPrelude)) return find_embedded(name);
@@ -62,12 +85,13 @@ Result<std::shared_ptr<const Template>> load_file(const std::string& directory,
     if (found.status().code() != Code::not_found) unreadable = found.status();
     return std::nullopt;
   };
-  auto sources = collect_sources({manifest.source, std::move(text)}, resolve);
+  const auto read = [&](const std::string& name) {
+    return read_file(join_path(directory, name), kMaxSourceBytes);
+  };
+  auto loaded = make_templates(std::move(manifest), read, resolve, directory);
   // Says more than that there is no such file.
   KILN_TRY(unreadable);
-  if (!sources.is_ok()) return sources.status();
-  return std::make_shared<const Template>(
-      Template{std::move(manifest), *std::move(sources), directory});
+  return loaded;
 }
 
 // Manifests of a directory in name order, so that the first failure is always the same one.
@@ -111,7 +135,8 @@ Status add_embedded(Templates& templates) {
     if (!file.name.ends_with(kSuffix)) continue;
     auto loaded = load_embedded(file);
     if (!loaded.is_ok()) return loaded.status().with_context(file.name);
-    KILN_TRY(add(templates, *std::move(loaded)).with_context(file.name));
+    for (auto& added : *loaded)
+      KILN_TRY(add(templates, std::move(added)).with_context(file.name));
   }
   return {};
 }
@@ -124,7 +149,8 @@ Status add_directory(Templates& templates, const std::string& directory) {
     const std::string path = in_quotes(join_path(directory, file));
     auto loaded = load_file(directory, file);
     if (!loaded.is_ok()) return loaded.status().with_context(path);
-    KILN_TRY(add(templates, *std::move(loaded)).with_context(path));
+    for (auto& added : *loaded)
+      KILN_TRY(add(templates, std::move(added)).with_context(path));
   }
   return {};
 }

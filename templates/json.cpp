@@ -193,6 +193,11 @@ Result<JsonObject> JsonObject::open(const Json& json) {
   return JsonObject(json);
 }
 
+Status JsonObject::require(std::string_view member) {
+  if (find(member) != nullptr) return {};
+  return failure(Code::invalid_argument, "member \"{}\" is missing", member);
+}
+
 const Json* JsonObject::find(std::string_view member) {
   if (!is_asked(member)) asked_.push_back(member);
   const auto found = json_->find(member);

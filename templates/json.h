@@ -6,13 +6,17 @@
 
 #include "support/compute_capability.h"
 #include "support/status.h"
+#include "support/text.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kiln {
@@ -58,6 +62,8 @@ class JsonObject {
     const nlohmann::json* json = find(member);
     return json == nullptr ? Status() : decode(*json, value).with_context(member);
   }
+  // invalid_argument if there is no such member.
+  Status require(std::string_view member);
   // Null if absent. Counts as asked for.
   const nlohmann::json* find(std::string_view member);
   Status finish() const;
@@ -79,6 +85,48 @@ Status for_each_element(const nlohmann::json& json, Read read) {
     if (!status.is_ok()) return status.with_context(fmt::format("[{}]", i));
   }
   return {};
+}
+
+// Reads a list of objects, each with `read(object, element)`.
+template <typename T, typename Read>
+Status read_list(JsonObject& object, std::string_view member, std::vector<T>& list, Read read) {
+  const nlohmann::json* elements = object.find(member);
+  if (elements == nullptr) return {};
+  return for_each_element(*elements,
+                          [&](const nlohmann::json& element) -> Status {
+                            KILN_TRY_ASSIGN(JsonObject fields, JsonObject::open(element));
+                            KILN_TRY(read(fields, list.emplace_back()));
+                            return fields.finish();
+                          })
+      .with_context(member);
+}
+
+// A fixed set of names and what they stand for; "unknown" for what has none.
+template <typename T, std::size_t Count>
+std::string_view name_of(const std::pair<std::string_view, T> (&names)[Count], T value) {
+  const auto* found = std::find_if(std::begin(names), std::end(names),
+                                   [&](const auto& entry) { return entry.second == value; });
+  return found == std::end(names) ? "unknown" : found->first;
+}
+
+// Reads one of these names.
+template <typename T, std::size_t Count>
+Status required_name(JsonObject& object,
+                     std::string_view member,
+                     const std::pair<std::string_view, T> (&names)[Count],
+                     T& value) {
+  std::string text;
+  KILN_TRY(object.required(member, text));
+  std::vector<std::string_view> known;
+  for (const auto& [name, candidate] : names) {
+    if (name == text) {
+      value = candidate;
+      return {};
+    }
+    known.push_back(name);
+  }
+  return failure(Code::invalid_argument, "{} is {}; allowed: {}", member, in_quotes(text),
+                 joined(known, ", "));
 }
 
 }  // namespace kiln

@@ -3,6 +3,7 @@
 
 #include "support/text.h"
 #include "templates/json.h"
+#include "templates/manifest_argument.h"
 #include "templates/manifest_check.h"
 #include "templates/names.h"
 #include "templates/parameter_value.h"
@@ -22,79 +23,6 @@ constexpr std::pair<std::string_view, ParameterType> kParameterTypes[] = {
     {"boolean", ParameterType::boolean}, {"choice", ParameterType::choice},
     {"set", ParameterType::set},
 };
-
-constexpr std::pair<std::string_view, ArgumentKind> kArgumentKinds[] = {
-    {"pointer", ArgumentKind::pointer},
-    {"int32", ArgumentKind::int32},
-    {"int64", ArgumentKind::int64},
-    {"float32", ArgumentKind::float32},
-};
-
-template <typename T, std::size_t Count>
-std::string_view name_of(const std::pair<std::string_view, T> (&names)[Count], T value) {
-  const auto* found = std::find_if(std::begin(names), std::end(names),
-                                   [&](const auto& entry) { return entry.second == value; });
-  return found == std::end(names) ? "unknown" : found->first;
-}
-
-template <typename T, std::size_t Count>
-Status required_name(JsonObject& object,
-                     std::string_view member,
-                     const std::pair<std::string_view, T> (&names)[Count],
-                     T& value) {
-  std::string text;
-  KILN_TRY(object.required(member, text));
-  std::vector<std::string_view> known;
-  for (const auto& [name, candidate] : names) {
-    if (name == text) {
-      value = candidate;
-      return {};
-    }
-    known.push_back(name);
-  }
-  return failure(Code::invalid_argument, "{} is {}; allowed: {}", member, in_quotes(text),
-                 joined(known, ", "));
-}
-
-constexpr std::pair<std::string_view, std::int64_t> kDtypes[] = {
-    {"bf16", 2}, {"f16", 2}, {"f32", 4}, {"e4m3", 1},
-    {"e5m2", 1}, {"u8", 1},  {"i32", 4}, {"i64", 8},
-};
-
-// A count in a rule: a number, or the name of what gives it. Both are kept as text.
-Status optional_count(JsonObject& object, std::string_view member, std::string& text) {
-  const Json* json = object.find(member);
-  if (json == nullptr) return {};
-  if (!json->is_string()) {
-    std::int64_t number = 0;
-    KILN_TRY(object.required(member, number));
-    text = fmt::format("{}", number);
-    return {};
-  }
-  KILN_TRY(object.required(member, text));
-  if (is_manifest_name(text)) return {};
-  return failure(Code::invalid_argument, "{}: {} is neither a number nor a name", member,
-                 in_quotes(text));
-}
-
-// Reads a list of objects, each with `read(object, element)`.
-template <typename T, typename Read>
-Status read_list(JsonObject& object, std::string_view member, std::vector<T>& list, Read read) {
-  const Json* elements = object.find(member);
-  if (elements == nullptr) return {};
-  return for_each_element(*elements,
-                          [&](const Json& element) -> Status {
-                            KILN_TRY_ASSIGN(JsonObject fields, JsonObject::open(element));
-                            KILN_TRY(read(fields, list.emplace_back()));
-                            return fields.finish();
-                          })
-      .with_context(member);
-}
-
-Status require_member(JsonObject& object, std::string_view member) {
-  if (object.find(member) != nullptr) return {};
-  return failure(Code::invalid_argument, "member \"{}\" is missing", member);
-}
 
 Status read_values(JsonObject& object, Parameter& parameter) {
   const Json* values = object.find("values");
@@ -159,7 +87,7 @@ Status read_parameter(JsonObject& object, Parameter& parameter) {
       break;
     case ParameterType::choice:
     case ParameterType::set:
-      KILN_TRY(require_member(object, "values"));
+      KILN_TRY(object.require("values"));
       KILN_TRY(read_values(object, parameter));
       KILN_TRY(object.optional("cpp", parameter.cpp));
       break;
@@ -172,31 +100,9 @@ Status read_parameter(JsonObject& object, Parameter& parameter) {
   return read_default(object, parameter);
 }
 
-Status read_argument(JsonObject& object, KernelArgument& argument) {
-  KILN_TRY(object.required("name", argument.name));
-  KILN_TRY(required_name(object, "type", kArgumentKinds, argument.kind));
-  KILN_TRY(object.required("description", argument.description));
-  KILN_TRY(object.optional("used_when", argument.used_when));
-  switch (argument.kind) {
-    case ArgumentKind::pointer:
-      KILN_TRY(object.required("dtype", argument.dtype));
-      KILN_TRY(object.optional("output", argument.is_output));
-      KILN_TRY(optional_count(object, "vector", argument.vector));
-      break;
-    case ArgumentKind::int32:
-    case ArgumentKind::int64:
-      KILN_TRY(object.optional("min", argument.min));
-      KILN_TRY(optional_count(object, "multiple_of", argument.multiple_of));
-      break;
-    case ArgumentKind::float32:
-      break;
-  }
-  return {};
-}
-
 Status read_tuning(JsonObject& object, TuningRule& rule) {
   KILN_TRY(object.optional("when", rule.when));
-  KILN_TRY(require_member(object, "set"));
+  KILN_TRY(object.require("set"));
   const Json& values = *object.find("set");
   if (!values.is_object() || values.empty()) {
     return failure(Code::invalid_argument, "set: must be an object with at least one member");
@@ -210,8 +116,10 @@ Status read_tuning(JsonObject& object, TuningRule& rule) {
 
 Status read_grid(JsonObject& object, GridRule& rule) {
   KILN_TRY(object.required("over", rule.over));
-  KILN_TRY(optional_count(object, "per_block", rule.per_block));
-  KILN_TRY(optional_count(object, "blocks_per_sm", rule.blocks_per_sm));
+  KILN_TRY(object.optional("per_block", rule.per_block));
+  if (object.find("blocks_per_sm") != nullptr) {
+    KILN_TRY(object.required("blocks_per_sm", rule.blocks_per_sm.emplace(1)));
+  }
   if (object.find("max") == nullptr) return {};
   KILN_TRY(object.required("max", rule.max));
   if (rule.max >= 1) return {};
@@ -220,11 +128,20 @@ Status read_grid(JsonObject& object, GridRule& rule) {
 
 Status read_launch(const Json& json, LaunchRule& launch) {
   KILN_TRY_ASSIGN(JsonObject object, JsonObject::open(json));
-  KILN_TRY(require_member(object, "block"));
-  KILN_TRY(optional_count(object, "block", launch.block));
-  KILN_TRY(require_member(object, "grid"));
+  KILN_TRY(object.required("block", launch.block));
+  KILN_TRY(object.require("grid"));
   KILN_TRY(read_list(object, "grid", launch.grid, read_grid));
-  KILN_TRY(optional_count(object, "shared_bytes", launch.shared_bytes));
+  KILN_TRY(object.optional("shared_bytes", launch.shared_bytes));
+  return object.finish();
+}
+
+Status read_reference(const Json& json, ReferenceKernel& reference) {
+  KILN_TRY_ASSIGN(JsonObject object, JsonObject::open(json));
+  KILN_TRY(object.required("source", reference.source));
+  KILN_TRY(object.required("entry", reference.entry));
+  KILN_TRY(object.required("instantiation", reference.instantiation));
+  KILN_TRY(object.require("launch"));
+  KILN_TRY(read_launch(*object.find("launch"), reference.launch).with_context("launch"));
   return object.finish();
 }
 
@@ -251,16 +168,19 @@ Status read_manifest(JsonObject& object, Manifest& manifest) {
   KILN_TRY(object.required("source", manifest.source));
   KILN_TRY(object.required("entry", manifest.entry));
   KILN_TRY(object.required("instantiation", manifest.instantiation));
-  KILN_TRY(require_member(object, "parameters"));
+  KILN_TRY(object.require("parameters"));
   KILN_TRY(read_list(object, "parameters", manifest.parameters, read_parameter));
   KILN_TRY(read_list(object, "constraints", manifest.constraints, read_constraint));
   KILN_TRY(read_list(object, "least_target", manifest.least_target, read_least_target));
   KILN_TRY(read_list(object, "tuning", manifest.tuning, read_tuning));
-  KILN_TRY(require_member(object, "arguments"));
-  KILN_TRY(read_list(object, "arguments", manifest.arguments, read_argument));
-  KILN_TRY(require_member(object, "launch"));
+  KILN_TRY(object.require("arguments"));
+  KILN_TRY(read_list(object, "arguments", manifest.arguments, read_kernel_argument));
+  KILN_TRY(object.require("launch"));
   KILN_TRY(read_launch(*object.find("launch"), manifest.launch).with_context("launch"));
   KILN_TRY(object.optional("allow_spills", manifest.allow_spills));
+  if (const Json* reference = object.find("reference")) {
+    KILN_TRY(read_reference(*reference, manifest.reference.emplace()).with_context("reference"));
+  }
   return object.finish();
 }
 
@@ -273,19 +193,26 @@ const Parameter* Manifest::find_parameter(std::string_view parameter) const {
   return found == parameters.end() ? nullptr : &*found;
 }
 
-std::int64_t dtype_bytes(std::string_view dtype) {
-  for (const auto& [name, bytes] : kDtypes) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
+std::string reference_name(std::string_view template_name) {
+  return fmt::format("{}_reference", template_name);
+}
+
+Manifest reference_manifest(const Manifest& manifest) {
+  Manifest reference = manifest;
+  reference.name = reference_name(manifest.name);
+  reference.description = fmt::format("What {} must equal, one step at a time", manifest.name);
+  reference.source = manifest.reference->source;
+  reference.entry = manifest.reference->entry;
+  reference.instantiation = manifest.reference->instantiation;
+  reference.launch = manifest.reference->launch;
+  reference.tuning.clear();
+  reference.allow_spills = true;
+  reference.reference.reset();
+  return reference;
 }
 
 std::string_view type_name(ParameterType type) {
   return name_of(kParameterTypes, type);
-}
-
-std::string_view kind_name(ArgumentKind kind) {
-  return name_of(kArgumentKinds, kind);
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {
@@ -294,6 +221,9 @@ Result<Manifest> parse_manifest(std::string_view text) {
   Manifest manifest;
   KILN_TRY(read_manifest(object, manifest));
   KILN_TRY(check_manifest(manifest));
+  if (manifest.reference) {
+    KILN_TRY(check_manifest(reference_manifest(manifest)).with_context("reference"));
+  }
   return manifest;
 }
 

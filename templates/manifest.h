@@ -6,6 +6,7 @@
 // parsing; knows nothing of sources, files or compilers.
 
 #include "templates/condition.h"
+#include "templates/extent.h"
 
 #include <array>
 #include <cstdint>
@@ -33,36 +34,56 @@ struct Parameter {
 
 enum class ArgumentKind { pointer, int32, int64, float32 };
 
+// A pointer argument's element type: the first rule that holds gives it.
+struct DtypeRule {
+  Condition when;
+  std::string dtype;  // bf16, f16, f32, e4m3, e5m2, u8, i32, i64, or a choice of these by its name
+};
+
+// A pointer argument's dimensions, the outermost first, of integer arguments and parameters:
+// likewise.
+struct ShapeRule {
+  Condition when;
+  std::vector<Extent> extents;
+};
+
 struct KernelArgument {
   std::string name;
   ArgumentKind kind = ArgumentKind::pointer;
   std::string description;
-  std::string dtype;       // pointer: bf16, f16, f32, e4m3, e5m2, u8, i32, i64
-  bool is_output = false;  // pointer: written by the kernel
-  // pointer: elements that one access covers, a number or the name of an integer parameter; the
-  // address must be a multiple of that many elements.
-  std::string vector = "1";
-  Condition used_when;              // elsewhere the argument must be null or 0
-  std::optional<std::int64_t> min;  // int32, int64
-  std::string multiple_of = "1";    // int32, int64: a number or the name of an integer parameter
+  Condition used_when;  // elsewhere the argument must be null or 0
+
+  // pointer
+  std::vector<DtypeRule> dtype;
+  bool is_output = false;    // written by the kernel
+  bool is_positive = false;  // a scale: finite and above zero
+  // Elements that one access covers; the address must be a multiple of that many elements.
+  Extent vector = 1;
+  std::vector<ShapeRule> shape;  // none: unknown to all but the kernel
+  std::vector<Extent> strides;   // elements, of the first dimensions; the others are dense
+
+  // int32, int64
+  std::optional<std::int64_t> min;
+  Extent multiple_of = 1;
+  std::optional<std::int64_t> example;  // a typical value, for checks and benchmarks
 };
 
-// One dimension of the grid: ceil(argument / per_block) blocks, at most blocks_per_sm per SM where
-// that is given (the kernel then loops), and at most `max`.
+// One dimension of the grid: ceil(over / per_block) blocks, at most blocks_per_sm per SM where that
+// is given (the kernel then loops), and at most `max`.
 struct GridRule {
-  std::string over;             // an integer argument's name
-  std::string per_block = "1";  // a number, parameter or tuning value
-  std::string blocks_per_sm;    // likewise; empty: no cap
-  std::int64_t max = 0;         // 0: the driver's limit
+  Extent over = 1;                      // of integer arguments
+  Extent per_block = 1;                 // of parameters and tuning values
+  std::optional<Extent> blocks_per_sm;  // likewise; none: no cap
+  std::int64_t max = 0;                 // 0: the driver's limit
 };
 
 // The driver's limits of a grid.
 inline constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 
 struct LaunchRule {
-  std::string block;               // threads: a number, parameter or tuning value
-  std::vector<GridRule> grid;      // x, y, z; 1 to 3
-  std::string shared_bytes = "0";  // dynamic shared memory
+  Extent block = 1;            // threads; of parameters and tuning values
+  std::vector<GridRule> grid;  // x, y, z; 1 to 3
+  Extent shared_bytes = 0;     // dynamic shared memory; likewise
 };
 
 struct TuningRule {
@@ -82,6 +103,15 @@ struct Constraint {
   std::string reason;
 };
 
+// A second kernel that does the same one step at a time, to compare with. It has the template's
+// parameters and arguments.
+struct ReferenceKernel {
+  std::string source;
+  std::string entry;
+  std::vector<std::string> instantiation;  // parameter names
+  LaunchRule launch;
+};
+
 struct Manifest {
   std::string name;
   std::string description;
@@ -95,12 +125,17 @@ struct Manifest {
   std::vector<KernelArgument> arguments;
   LaunchRule launch;
   bool allow_spills = true;  // false: a variant that spills registers is an error
+  std::optional<ReferenceKernel> reference;
 
   const Parameter* find_parameter(std::string_view parameter) const;
 };
 
 // Bytes of one element; 0 for an unknown dtype.
 std::int64_t dtype_bytes(std::string_view dtype);
+
+// The manifest of NAME_reference, a template like any other. `manifest` has a reference.
+Manifest reference_manifest(const Manifest& manifest);
+std::string reference_name(std::string_view template_name);
 
 // As manifests spell them: "integer", "pointer", ….
 std::string_view type_name(ParameterType type);

@@ -40,8 +40,8 @@ class Checker {
       return wrong("name {} must be a lower-case letter and up to 63 of a-z, 0-9 and _",
                    in_quotes(manifest_.name));
     }
-    if (!is_file_name(manifest_.source)) {
-      return wrong("source {} must be the name of a file beside the manifest",
+    if (!is_include_name(manifest_.source)) {
+      return wrong("source {} must be the name of a file beside or below the manifest",
                    in_quotes(manifest_.source));
     }
     if (!is_qualified_name(manifest_.entry)) {
@@ -92,12 +92,67 @@ class Checker {
 
   Status check_argument(const KernelArgument& argument) {
     KILN_TRY(check(argument.used_when, "used_when"));
-    if (argument.kind == ArgumentKind::pointer && dtype_bytes(argument.dtype) == 0) {
-      return wrong("dtype is {}; allowed: bf16, f16, f32, e4m3, e5m2, u8, i32, i64",
-                   in_quotes(argument.dtype));
-    }
+    if (argument.kind == ArgumentKind::pointer) KILN_TRY(check_pointer(argument));
     KILN_TRY(check_count("vector", argument.vector, 1, Tuning::refused));
     return check_count("multiple_of", argument.multiple_of, 1, Tuning::refused);
+  }
+
+  Status check_pointer(const KernelArgument& argument) {
+    for (const DtypeRule& rule : argument.dtype) {
+      KILN_TRY(check(rule.when, "dtype: when"));
+      KILN_TRY(check_dtype(rule.dtype));
+    }
+    if (argument.dtype.empty() || !argument.dtype.back().when.terms.empty()) {
+      return wrong("dtype: the last rule must be without condition");
+    }
+    for (const ShapeRule& rule : argument.shape) {
+      KILN_TRY(check(rule.when, "shape: when"));
+      KILN_TRY(check_shape("shape", rule.extents));
+      if (argument.strides.size() > rule.extents.size()) {
+        return wrong("strides: {} of {} dimensions", argument.strides.size(), rule.extents.size());
+      }
+    }
+    if (!argument.shape.empty() && !argument.shape.back().when.terms.empty()) {
+      return wrong("shape: the last rule must be without condition");
+    }
+    return check_shape("strides", argument.strides);
+  }
+
+  // A dtype, or a choice of dtypes.
+  Status check_dtype(const std::string& dtype) const {
+    if (dtype_bytes(dtype) != 0) return {};
+    const Parameter* parameter = manifest_.find_parameter(dtype);
+    const bool is_choice = parameter != nullptr && parameter->type == ParameterType::choice &&
+                           std::all_of(parameter->values.begin(), parameter->values.end(),
+                                       [](const auto& value) { return dtype_bytes(value) != 0; });
+    if (is_choice) return {};
+    return wrong(
+        "dtype is {}; allowed: bf16, f16, f32, e4m3, e5m2, u8, i32, i64, or a choice of "
+        "these",
+        in_quotes(dtype));
+  }
+
+  Status check_shape(std::string_view what, const std::vector<Extent>& extents) const {
+    for (const Extent& extent : extents) {
+      for (const std::string_view name : extent.names()) {
+        const Parameter* parameter = manifest_.find_parameter(name);
+        const bool is_integer_parameter =
+            parameter != nullptr && parameter->type == ParameterType::integer;
+        if (is_integer_parameter || find_integer_argument(name) != nullptr) continue;
+        return wrong("{}: {} is no integer argument and no integer parameter", what,
+                     in_quotes(name));
+      }
+    }
+    return {};
+  }
+
+  const KernelArgument* find_integer_argument(std::string_view name) const {
+    const auto found = std::find_if(
+        manifest_.arguments.begin(), manifest_.arguments.end(), [&](const auto& argument) {
+          return argument.name == name &&
+                 (argument.kind == ArgumentKind::int32 || argument.kind == ArgumentKind::int64);
+        });
+    return found == manifest_.arguments.end() ? nullptr : &*found;
   }
 
   Status check_instantiation() {
@@ -125,56 +180,70 @@ class Checker {
   }
 
   Status check_grid(const GridRule& rule, std::int64_t limit) {
-    const auto over =
-        std::find_if(manifest_.arguments.begin(), manifest_.arguments.end(),
-                     [&](const auto& argument) { return argument.name == rule.over; });
-    if (over == manifest_.arguments.end() ||
-        (over->kind != ArgumentKind::int32 && over->kind != ArgumentKind::int64)) {
-      return wrong("over: {} is no integer argument", in_quotes(rule.over));
-    }
-    if (!over->used_when.terms.empty()) {
-      return wrong("over: \"{}\" is not used by every variant", rule.over);
+    for (const std::string_view name : rule.over.names()) {
+      if (find_integer_argument(name) == nullptr) {
+        return wrong("over: {} is no integer argument", in_quotes(name));
+      }
     }
     if (rule.max > limit) {
       return wrong("max is {}; allowed: 1 to {}", rule.max, limit);
     }
     KILN_TRY(check_count("per_block", rule.per_block, 1, Tuning::allowed));
-    if (rule.blocks_per_sm.empty()) return {};
-    return check_count("blocks_per_sm", rule.blocks_per_sm, 1, Tuning::allowed);
+    if (!rule.blocks_per_sm) return {};
+    return check_count("blocks_per_sm", *rule.blocks_per_sm, 1, Tuning::allowed);
   }
 
   enum class Tuning { allowed, refused };
 
-  // A number, or a name whose every possible value is at least `least`.
+  // A number of at least `least`, or an extent of names that are never less than that.
   Status check_count(std::string_view what,
-                     const std::string& text,
+                     const Extent& extent,
                      std::int64_t least,
                      Tuning tuning) {
-    const auto too_small = [&](std::string_view value) {
-      return wrong("{}: {} can be {}; allowed: {} or more", what, text, value, least);
-    };
-    if (const auto number = parse_integer(text)) {
-      return *number >= least ? Status() : too_small(text);
+    if (extent.is_number()) {
+      const auto none = [](std::string_view) { return Result<std::int64_t>(0); };
+      KILN_TRY_ASSIGN(const std::int64_t number, extent.evaluate(none));
+      return number >= least ? Status() : too_small(what, extent.text(), extent.text(), least);
     }
-    used_.insert(text);
-    if (tuning == Tuning::allowed && is_tuning(text)) {
+    for (const std::string_view name : extent.names()) {
+      KILN_TRY(check_name_in_count(what, name, least, tuning));
+    }
+    return {};
+  }
+
+  static Status too_small(std::string_view what,
+                          std::string_view name,
+                          std::string_view value,
+                          std::int64_t least) {
+    return wrong("{}: {} can be {}; allowed: {} or more", what, name, value, least);
+  }
+
+  Status check_name_in_count(std::string_view what,
+                             std::string_view name,
+                             std::int64_t least,
+                             Tuning tuning) {
+    used_.insert(name);
+    if (tuning == Tuning::allowed && is_tuning(name)) {
       for (const TuningRule& rule : manifest_.tuning) {
-        for (const auto& [name, value] : rule.values) {
-          if (name == text && value < least) return too_small(fmt::format("{}", value));
+        for (const auto& [tuned, value] : rule.values) {
+          if (tuned == name && value < least) {
+            return too_small(what, name, fmt::format("{}", value), least);
+          }
         }
       }
       return {};
     }
-    const Parameter* parameter = manifest_.find_parameter(text);
+    const Parameter* parameter = manifest_.find_parameter(name);
     if (parameter == nullptr || parameter->type != ParameterType::integer) {
-      return wrong("{}: {} is no integer parameter{}", what, in_quotes(text),
+      return wrong("{}: {} is no integer parameter{}", what, in_quotes(name),
                    tuning == Tuning::allowed ? " and no tuning name" : "");
     }
     for (const std::string& value : parameter->values) {
-      if (parse_integer(value).value_or(0) < least) return too_small(value);
+      if (parse_integer(value).value_or(0) < least) return too_small(what, name, value, least);
     }
     if (!parameter->values.empty() || (parameter->min && *parameter->min >= least)) return {};
-    return too_small(parameter->min ? fmt::format("{}", *parameter->min) : "any integer");
+    return too_small(what, name,
+                     parameter->min ? fmt::format("{}", *parameter->min) : "any integer", least);
   }
 
   Status check_tuning_use() const {

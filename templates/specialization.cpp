@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/text.h"
+#include "templates/extent.h"
 #include "templates/parameter_value.h"
 #include "templates/variant.h"
 
@@ -45,14 +46,17 @@ Status unset(const Variant& variant, std::string_view name) {
                  variant.manifest().name, in_quotes(name), variant.spec());
 }
 
-// A count of a manifest: a number, a tuning name or an integer parameter.
-Result<std::int64_t> count_of(const Variant& variant, const Tuning& tuning, std::string_view text) {
-  if (const auto number = parse_integer(text)) return *number;
-  if (const std::int64_t* value = find(tuning, text)) return *value;
-  if (const std::string* value = find(variant.parameters(), text)) {
+// A tuning value or an integer parameter.
+Result<std::int64_t> value_of(const Variant& variant, const Tuning& tuning, std::string_view name) {
+  if (const std::int64_t* value = find(tuning, name)) return *value;
+  if (const std::string* value = find(variant.parameters(), name)) {
     if (const auto number = parse_integer(*value)) return *number;
   }
-  return unset(variant, text);
+  return unset(variant, name);
+}
+
+Result<std::int64_t> count_of(const Variant& variant, const Tuning& tuning, const Extent& extent) {
+  return extent.evaluate([&](std::string_view name) { return value_of(variant, tuning, name); });
 }
 
 Result<std::string> name_expression(const Variant& variant, const Tuning& tuning) {
@@ -73,17 +77,11 @@ Result<std::string> name_expression(const Variant& variant, const Tuning& tuning
   return fmt::format("{}<{}>", manifest.entry, joined(arguments, ", "));
 }
 
-std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max()
-                                                : product;
-}
-
 Result<std::int64_t> multiple_of(const Variant& variant, const KernelArgument& argument) {
   switch (argument.kind) {
     case ArgumentKind::pointer: {
       KILN_TRY_ASSIGN(const std::int64_t elements, count_of(variant, {}, argument.vector));
-      return saturating_product(elements, dtype_bytes(argument.dtype));
+      return saturating_product(elements, dtype_bytes(dtype_of(variant, argument)));
     }
     case ArgumentKind::int32:
     case ArgumentKind::int64:
@@ -107,7 +105,8 @@ Status check_argument(const KernelArgument& argument, std::int64_t value) {
   return {};
 }
 
-Status check_arguments(const Manifest& manifest, const IntegerArguments& arguments) {
+Status check_arguments(const Variant& variant, const IntegerArguments& arguments) {
+  const Manifest& manifest = variant.manifest();
   for (auto entry = arguments.begin(); entry != arguments.end(); ++entry) {
     const auto known = std::find_if(
         manifest.arguments.begin(), manifest.arguments.end(), [&](const auto& argument) {
@@ -122,7 +121,8 @@ Status check_arguments(const Manifest& manifest, const IntegerArguments& argumen
                     [&](const auto& other) { return other.first == entry->first; })) {
       return failure(Code::invalid_argument, "argument \"{}\" is given twice", entry->first);
     }
-    KILN_TRY(check_argument(*known, entry->second));
+    const bool is_used = known->used_when.holds(variant.parameters());
+    if (is_used || entry->second != 0) KILN_TRY(check_argument(*known, entry->second));
   }
   return {};
 }
@@ -131,40 +131,46 @@ struct Counts {
   const Variant& variant;
   const Tuning& tuning;
 
-  Result<std::int64_t> positive(std::string_view text) const {
-    KILN_TRY_ASSIGN(const std::int64_t value, count_of(variant, tuning, text));
+  Result<std::int64_t> positive(const Extent& extent) const {
+    KILN_TRY_ASSIGN(const std::int64_t value, count_of(variant, tuning, extent));
     if (value >= 1) return value;
     return failure(Code::invalid_argument, "{} is {} in template \"{}\"; allowed: 1 or more",
-                   in_quotes(text), value, variant.manifest().name);
+                   in_quotes(extent.text()), value, variant.manifest().name);
   }
 };
 
 constexpr std::int64_t kMaxBlock = 1024;
+
+std::string described(const Extent& over) {
+  return fmt::format("{} \"{}\"", over.names().size() == 1 ? "argument" : "the product or sum",
+                     over.text());
+}
 
 Result<std::int64_t> grid_size(const Counts& counts,
                                const GridRule& rule,
                                const IntegerArguments& arguments,
                                int sm_count,
                                std::int64_t limit) {
-  const std::int64_t* over = find(arguments, rule.over);
-  if (over == nullptr) {
-    return failure(Code::invalid_argument, "argument \"{}\" must be given", rule.over);
-  }
-  if (*over < 1) {
-    return failure(Code::invalid_argument, "argument \"{}\" is {}; allowed: 1 or more", rule.over,
-                   *over);
+  KILN_TRY_ASSIGN(const std::int64_t over,
+                  rule.over.evaluate([&](std::string_view name) -> Result<std::int64_t> {
+                    if (const std::int64_t* value = find(arguments, name)) return *value;
+                    return failure(Code::invalid_argument, "argument \"{}\" must be given", name);
+                  }));
+  if (over < 1) {
+    return failure(Code::invalid_argument, "{} is {}; allowed: 1 or more", described(rule.over),
+                   over);
   }
   KILN_TRY_ASSIGN(const std::int64_t per_block, counts.positive(rule.per_block));
-  std::int64_t blocks = (*over - 1) / per_block + 1;
-  if (!rule.blocks_per_sm.empty()) {
-    KILN_TRY_ASSIGN(const std::int64_t per_sm, counts.positive(rule.blocks_per_sm));
+  std::int64_t blocks = (over - 1) / per_block + 1;
+  if (rule.blocks_per_sm) {
+    KILN_TRY_ASSIGN(const std::int64_t per_sm, counts.positive(*rule.blocks_per_sm));
     blocks = std::min(blocks, saturating_product(per_sm, sm_count));
   }
   if (rule.max > 0) blocks = std::min(blocks, rule.max);
   if (blocks <= limit) return blocks;
   // A kernel without a stated maximum need not loop, so fewer blocks would leave work undone.
-  return failure(Code::invalid_argument, "argument \"{}\" is {}; allowed: at most {}", rule.over,
-                 *over, saturating_product(limit, per_block));
+  return failure(Code::invalid_argument, "{} is {}; allowed: at most {}", described(rule.over),
+                 over, saturating_product(limit, per_block));
 }
 
 }  // namespace
@@ -181,6 +187,15 @@ Result<Specialization> specialize(const Variant& variant, ComputeCapability capa
   return specialization;
 }
 
+std::string_view dtype_of(const Variant& variant, const KernelArgument& argument) {
+  for (const DtypeRule& rule : argument.dtype) {
+    if (!rule.when.holds(variant.parameters())) continue;
+    const std::string* chosen = find(variant.parameters(), rule.dtype);
+    return chosen == nullptr ? rule.dtype : *chosen;
+  }
+  return {};
+}
+
 Result<LaunchShape> launch_shape(const Variant& variant,
                                  const Specialization& specialization,
                                  const IntegerArguments& arguments,
@@ -190,12 +205,12 @@ Result<LaunchShape> launch_shape(const Variant& variant,
   }
   const LaunchRule& rule = variant.manifest().launch;
   const Counts counts{variant, specialization.tuning};
-  KILN_TRY(check_arguments(variant.manifest(), arguments));
+  KILN_TRY(check_arguments(variant, arguments));
   LaunchShape shape;
   KILN_TRY_ASSIGN(shape.block, counts.positive(rule.block));
   if (shape.block > kMaxBlock) {
     return failure(Code::invalid_argument, "{} is {} in template \"{}\"; allowed: 1 to {}",
-                   in_quotes(rule.block), shape.block, variant.manifest().name, kMaxBlock);
+                   in_quotes(rule.block.text()), shape.block, variant.manifest().name, kMaxBlock);
   }
   for (std::size_t i = 0; i < rule.grid.size() && i < kMaxGrid.size(); ++i) {
     KILN_TRY_ASSIGN(shape.grid[i],

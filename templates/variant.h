@@ -57,6 +57,9 @@ struct Specialization {
   std::vector<bool> is_used;
 };
 
+// A pointer argument's element type in this variant; empty for other arguments.
+std::string_view dtype_of(const Variant& variant, const KernelArgument& argument);
+
 // unsupported if the capability is below the manifest's least target, with the reason.
 Result<Specialization> specialize(const Variant& variant, ComputeCapability capability);
 

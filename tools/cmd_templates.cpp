@@ -30,17 +30,49 @@ Json parameter_json(const Parameter& parameter) {
   return json;
 }
 
+// "bf16", or "f32 where recipe is wan, else dtype".
+std::string dtype_text(const KernelArgument& argument) {
+  std::string text;
+  for (const DtypeRule& rule : argument.dtype) {
+    if (!text.empty()) text += ", else ";
+    text += rule.dtype;
+    if (!rule.when.terms.empty()) text += " where " + rule.when.text();
+  }
+  return text;
+}
+
+std::vector<std::string> texts_of(const std::vector<Extent>& extents) {
+  std::vector<std::string> texts;
+  texts.reserve(extents.size());
+  for (const Extent& extent : extents)
+    texts.push_back(extent.text());
+  return texts;
+}
+
+// "[rows, hidden]", or "[heads*head_dim] where qk_norm is all, else [head_dim]".
+std::string shape_text(const KernelArgument& argument) {
+  std::string text;
+  for (const ShapeRule& rule : argument.shape) {
+    if (!text.empty()) text += ", else ";
+    text += fmt::format("[{}]", joined(texts_of(rule.extents), ", "));
+    if (!rule.when.terms.empty()) text += " where " + rule.when.text();
+  }
+  return text;
+}
+
 Json argument_json(const KernelArgument& argument) {
   Json json = {{"name", argument.name},
                {"kind", kind_name(argument.kind)},
                {"description", argument.description}};
   if (argument.kind == ArgumentKind::pointer) {
-    json["dtype"] = argument.dtype;
+    json["dtype"] = dtype_text(argument);
     json["is_output"] = argument.is_output;
-    json["vector"] = argument.vector;
+    json["vector"] = argument.vector.text();
+    json["shape"] = shape_text(argument);
+    json["strides"] = texts_of(argument.strides);
   } else if (argument.kind != ArgumentKind::float32) {
     json["min"] = json_or_null(argument.min);
-    json["multiple_of"] = argument.multiple_of;
+    json["multiple_of"] = argument.multiple_of.text();
   }
   if (!argument.used_when.terms.empty()) json["used_when"] = argument.used_when.text();
   return json;
@@ -92,7 +124,7 @@ std::string arguments_text(const Manifest& manifest) {
   for (const KernelArgument& argument : manifest.arguments) {
     std::string kind(kind_name(argument.kind));
     if (argument.kind == ArgumentKind::pointer) {
-      kind = fmt::format("{} {}{}", argument.is_output ? "out" : "in", argument.dtype, " *");
+      kind = fmt::format("{} {}{}", argument.is_output ? "out" : "in", dtype_text(argument), " *");
     }
     table.add_row({argument.name, kind,
                    argument.used_when.terms.empty() ? "always" : argument.used_when.text(),

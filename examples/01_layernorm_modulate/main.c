@@ -76,12 +76,16 @@ static int launch_and_compare(kiln_kernel_t* kernel, const golden_tensor_t* tens
     const kiln_argument_t arguments[] = {kiln_pointer(device[X]),
                                          kiln_pointer(device[SCALE]),
                                          kiln_pointer(device[SHIFT]),
+                                         kiln_pointer(NULL), /* bias: not asked for */
                                          kiln_pointer(device[INPUT_SCALE]),
+                                         kiln_pointer(NULL), /* input_global_scale */
                                          kiln_pointer(device[OUT_BF16]),
                                          kiln_pointer(device[OUT_E4M3]),
-                                         kiln_pointer(NULL), /* out_e5m2: not asked for */
+                                         kiln_pointer(NULL), /* out_e5m2 */
+                                         kiln_pointer(NULL), /* out_nvfp4 */
+                                         kiln_pointer(NULL), /* out_nvfp4_scales */
+                                         kiln_int32(1),      /* batches */
                                          kiln_int32(rows),
-                                         kiln_int32(rows),     /* rows_per_batch: one batch */
                                          kiln_int64(hidden),   /* x_row_stride */
                                          kiln_int64(0),        /* x_batch_stride */
                                          kiln_int64(0),        /* scale_stride */

@@ -126,7 +126,7 @@ static void test_acquire(kiln_context_t* context, int32_t tier) {
   CHECK(info.spill_store_bytes == 0 && info.spill_load_bytes == 0 && info.local_bytes == 0);
   CHECK(info.image_bytes > 1000);
   CHECK(info.compile_us > 0);
-  CHECK(info.argument_count == 7);
+  CHECK(info.argument_count == 11);
 
   /* An older host's struct ends after `spec`. */
   memset(&info, 0xAB, sizeof(info));
@@ -144,42 +144,42 @@ static void test_bad_launches(kiln_context_t* context) {
   kiln_kernel_t* kernel = NULL;
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
   kiln_launch_config_t config = KILN_LAUNCH_CONFIG_INIT;
-  kiln_argument_t arguments[7];
+  kiln_argument_t arguments[11];
   int i = 0;
   spec.text = SPEC;
   spec.target = "sm_90a";
   CHECK_OK(kiln_kernel_acquire(context, &spec, &kernel));
-  for (i = 0; i < 7; ++i)
+  for (i = 0; i < 11; ++i)
     arguments[i] = kiln_int64(64);
 
-  CHECK_ERROR(kiln_kernel_launch(NULL, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(NULL, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "kernel is null");
-  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, NULL, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, NULL, 11), KILN_INVALID_ARGUMENT,
               "arguments is null");
   CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 3), KILN_INVALID_ARGUMENT,
-              "3 arguments are given; \"static_quant\" takes 7");
+              "3 arguments are given; \"static_quant\" takes 11");
   CHECK_ERROR(kiln_kernel_launch(kernel, NULL, NULL, 0), KILN_INVALID_ARGUMENT,
-              "0 arguments are given; \"static_quant\" takes 7");
-  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+              "0 arguments are given; \"static_quant\" takes 11");
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "argument \"x\" is given as int64; it is a pointer");
   arguments[0].type = 17;
-  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "arguments[0].type is 17; allowed: 0 to 3");
   arguments[0] = kiln_pointer(NULL);
-  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "argument \"x\" is null");
   arguments[0] = kiln_pointer((const void*)0x1001);
-  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "argument \"x\" is 0x1001; this variant needs a multiple of 16 bytes");
   arguments[0].reserved = 1;
-  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "arguments[0].reserved is 1; it must be 0");
   arguments[0].reserved = 0;
   config.reserved = 5;
-  CHECK_ERROR(kiln_kernel_launch(kernel, &config, arguments, 7), KILN_INVALID_ARGUMENT,
+  CHECK_ERROR(kiln_kernel_launch(kernel, &config, arguments, 11), KILN_INVALID_ARGUMENT,
               "config.reserved is 5; it must be 0");
   config.struct_size = 3;
-  CHECK(kiln_kernel_launch(kernel, &config, arguments, 7) == KILN_INVALID_ARGUMENT);
+  CHECK(kiln_kernel_launch(kernel, &config, arguments, 11) == KILN_INVALID_ARGUMENT);
   kiln_kernel_release(kernel);
 }
 

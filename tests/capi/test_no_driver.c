@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   kiln_kernel_spec_t spec = KILN_KERNEL_SPEC_INIT;
   const void* address = (const void*)0x1000;
   const kiln_argument_t arguments[] = {
-      kiln_pointer(address), kiln_pointer(address), kiln_pointer(address), kiln_int32(1),
+      kiln_pointer(address), kiln_pointer(address), kiln_pointer(address), kiln_pointer(NULL),
+      kiln_int32(1),         kiln_int32(1),         kiln_int64(64),        kiln_int64(64),
       kiln_int64(64),        kiln_int64(64),        kiln_int64(64)};
   if (argc != 2) {
     fprintf(stderr, "usage: test_no_driver CACHE_DIR\n");
@@ -31,7 +32,7 @@ int main(int argc, char** argv) {
 
   spec.target = "sm_90a";
   CHECK_OK(kiln_kernel_acquire(context, &spec, &kernel));
-  CHECK(kiln_kernel_launch(kernel, NULL, arguments, 7) == KILN_UNAVAILABLE);
+  CHECK(kiln_kernel_launch(kernel, NULL, arguments, 11) == KILN_UNAVAILABLE);
   CHECK(strstr(kiln_last_error_message(), "libcuda.so.1") != NULL);
 
   kiln_kernel_release(kernel);

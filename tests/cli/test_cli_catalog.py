@@ -30,7 +30,7 @@ class Templates(CliTest):
     def test_shows_ranges_defaults_arguments_and_least_target_to_people(self):
         text = self.kiln("templates", "layernorm_modulate").stdout
         for row in (r"hidden +integer +\(required\) +a multiple of 4 from 4 to 16384",
-                    r"out +set +e4m3 +bf16, e4m3, e5m2",
+                    r"out +set +e4m3 +bf16, f16, e4m3, e5m2, nvfp4",
                     r"least target: .*8\.9",
                     r"eps +float32"):
             self.assertRegex(text, rf"(?m)^{row}")

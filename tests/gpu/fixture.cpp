@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gpu/fixture.h"
 
+#include "templates/tensor.h"
+
+#include <algorithm>
+
 namespace kiln::test {
+
+std::vector<Argument> arguments_of(const Variant& variant,
+                                   const std::vector<std::pair<std::string, Argument>>& pointers,
+                                   const IntegerArguments& shape) {
+  const auto integers = complete_arguments(variant, shape);
+  REQUIRE_OK(integers.status());
+  const auto find = [](const auto& list, const std::string& name) {
+    return std::find_if(list.begin(), list.end(),
+                        [&](const auto& entry) { return entry.first == name; });
+  };
+  std::vector<Argument> arguments;
+  for (const KernelArgument& declared : variant.manifest().arguments) {
+    if (declared.kind == ArgumentKind::pointer) {
+      const auto pointer = find(pointers, declared.name);
+      arguments.push_back(pointer == pointers.end() ? Argument::of_pointer(nullptr)
+                                                    : pointer->second);
+    } else if (declared.kind == ArgumentKind::float32) {
+      arguments.push_back(Argument::of_float32(1e-6F));
+    } else {
+      const std::int64_t value = find(*integers, declared.name)->second;
+      arguments.push_back(declared.kind == ArgumentKind::int64
+                              ? Argument::of_int64(value)
+                              : Argument::of_int32(static_cast<std::int32_t>(value)));
+    }
+  }
+  return arguments;
+}
 
 StreamApi StreamApi::load() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW);

@@ -75,6 +75,12 @@ class Buffer {
   DeviceMemory memory_;
 };
 
+// In the manifest's order: pointers by name, the others null; integers as complete_arguments() has
+// them.
+std::vector<Argument> arguments_of(const Variant& variant,
+                                   const std::vector<std::pair<std::string, Argument>>& pointers,
+                                   const IntegerArguments& shape);
+
 struct Gpu {
   TemporaryDirectory directory;
   std::shared_ptr<Devices> devices = std::make_shared<Devices>();

@@ -19,13 +19,10 @@ struct Quantization {
         out(gpu.buffer(std::vector<std::uint8_t>(kColumns, 0xA5))) {}
 
   std::vector<Argument> arguments() const {
-    return {x.argument(),
-            scale.argument(),
-            out.argument(),
-            Argument::of_int32(1),
-            Argument::of_int64(kColumns),
-            Argument::of_int64(kColumns),
-            Argument::of_int64(kColumns)};
+    return test::arguments_of(
+        kernel->compiled().variant,
+        {{"x", x.argument()}, {"input_scale", scale.argument()}, {"out_e4m3", out.argument()}},
+        {{"rows", 1}, {"columns", kColumns}});
   }
   // One output, all of one value.
   static std::vector<std::uint8_t> all(std::uint8_t value) {

@@ -61,10 +61,12 @@ Result<Type> find(const std::vector<std::pair<std::string, Type>>& list, std::st
 }
 
 Result<Value> integer_value(const KernelArgument& argument,
+                            bool is_used,
                             std::int64_t multiple_of,
                             const KernelArguments& arguments) {
   KILN_TRY_ASSIGN(const std::int64_t number, find(arguments.integers, argument.name));
-  if (number % multiple_of != 0 || (argument.min && number < *argument.min)) {
+  const bool is_wrong = number % multiple_of != 0 || (argument.min && number < *argument.min);
+  if (is_wrong && (is_used || number != 0)) {
     return failure(Code::invalid_argument, "argument \"{}\" is {}; allowed: multiples of {}{}",
                    argument.name, number, multiple_of,
                    argument.min ? fmt::format(" from {} on", *argument.min) : "");
@@ -103,15 +105,15 @@ Result<std::vector<Value>> make_values(const Manifest& manifest,
   for (std::size_t i = 0; i < values.size(); ++i) {
     const KernelArgument& argument = manifest.arguments[i];
     const std::int64_t multiple_of = specialization.multiple_of[i];
+    const bool is_used = specialization.is_used[i];
     switch (argument.kind) {
       case ArgumentKind::pointer: {
-        const bool is_used = specialization.is_used[i];
         KILN_TRY_ASSIGN(values[i], pointer_value(argument, is_used, multiple_of, arguments));
         break;
       }
       case ArgumentKind::int32:
       case ArgumentKind::int64: {
-        KILN_TRY_ASSIGN(values[i], integer_value(argument, multiple_of, arguments));
+        KILN_TRY_ASSIGN(values[i], integer_value(argument, is_used, multiple_of, arguments));
         break;
       }
       case ArgumentKind::float32: {

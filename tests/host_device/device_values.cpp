@@ -36,9 +36,26 @@ void set_device_values(const DeviceValues* values) {
 }
 
 float reciprocal_square_root(float value) {
+  const float correct = correct_reciprocal_square_root(value);
+  if (device_values == nullptr) return correct;
+  if (const auto known = find(device_values->reciprocal_square_root, value)) return *known;
+  for (const float candidate : {correct, std::nextafter(correct, 0.0F),
+                                std::nextafter(correct, std::numeric_limits<float>::max())}) {
+    if (device_values->reciprocal_square_roots.contains(candidate)) return candidate;
+  }
+  return correct;
+}
+
+float exponential(float value) {
   std::optional<float> known;
-  if (device_values != nullptr) known = find(device_values->reciprocal_square_root, value);
-  return known ? *known : correct_reciprocal_square_root(value);
+  if (device_values != nullptr) known = find(device_values->exponential, value);
+  return known ? *known : canonical(static_cast<float>(std::exp(static_cast<double>(value))));
+}
+
+float hyperbolic_tangent(float value) {
+  std::optional<float> known;
+  if (device_values != nullptr) known = find(device_values->hyperbolic_tangent, value);
+  return known ? *known : canonical(static_cast<float>(std::tanh(static_cast<double>(value))));
 }
 
 float divide_full(float a, float b) {

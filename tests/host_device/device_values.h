@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 
 namespace kiln::host {
 
@@ -12,6 +13,11 @@ namespace kiln::host {
 struct DeviceValues {
   std::map<std::uint32_t, float> reciprocal_square_root;
   std::map<std::uint32_t, float> inverse_div_full;  // div.full.f32 of 1 by the argument
+  std::map<std::uint32_t, float> exponential;
+  std::map<std::uint32_t, float> hyperbolic_tangent;
+  // Reciprocal square roots of arguments that are not known. One of them is served where it is the
+  // correctly rounded result or a neighbour of it, which is as near as a GPU comes.
+  std::set<float> reciprocal_square_roots;
 };
 
 // 1 / sqrt(value), rounded once, to nearest even.

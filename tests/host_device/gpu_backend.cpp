@@ -5,7 +5,9 @@
 #include "runtime/launch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,15 +15,37 @@ namespace kiln {
 namespace {
 
 // One buffer of the host's on the device, at the same address modulo kAlignment: alignment is what
-// variants differ in.
+// variants differ in. What lies around it shows whether a kernel writes there.
 struct Copy {
   static constexpr std::size_t kAlignment = 256;
-  std::string name;
+  static constexpr std::byte kGuard{0x5C};
+  std::vector<std::string> names;  // several arguments may share memory
   std::span<std::byte> host;
   DeviceMemory memory;
 
-  std::byte* address() const {
-    return memory.address() + reinterpret_cast<std::uintptr_t>(host.data()) % kAlignment;
+  static std::size_t bytes(std::span<std::byte> host) { return host.size() + 3 * kAlignment; }
+  std::size_t begin() const {
+    return kAlignment + reinterpret_cast<std::uintptr_t>(host.data()) % kAlignment;
+  }
+  std::byte* address() const { return memory.address() + begin(); }
+  bool is_of(const std::string& name) const {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  Status upload() const {
+    std::vector<std::byte> all(bytes(host), kGuard);
+    std::copy(host.begin(), host.end(), all.begin() + static_cast<std::ptrdiff_t>(begin()));
+    return memory.upload(memory.address(), all);
+  }
+  Status download() const {
+    std::vector<std::byte> all(bytes(host));
+    KILN_TRY(memory.download(all, memory.address()));
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin());
+    const auto last = first + static_cast<std::ptrdiff_t>(host.size());
+    std::copy(first, last, host.begin());
+    std::fill(first, last, kGuard);
+    if (std::all_of(all.begin(), all.end(), [](std::byte b) { return b == kGuard; })) return {};
+    return failure(Code::internal, "the kernel wrote outside argument \"{}\"", names.front());
   }
 };
 
@@ -36,7 +60,7 @@ Result<Argument> to_argument(const KernelArgument& declared,
                              const std::vector<Copy>& copies) {
   if (declared.kind == ArgumentKind::pointer) {
     const auto copy = std::find_if(copies.begin(), copies.end(),
-                                   [&](const Copy& c) { return c.name == declared.name; });
+                                   [&](const Copy& c) { return c.is_of(declared.name); });
     return Argument::of_pointer(copy == copies.end() ? nullptr : copy->address());
   }
   if (declared.kind == ArgumentKind::float32) {
@@ -62,6 +86,20 @@ Result<std::unique_ptr<GpuBackend>> GpuBackend::create(Environment environment) 
   return backend;
 }
 
+void GpuBackend::warm(const std::vector<Variant>& variants) const {
+  const Target target = default_target(device_->capability);
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < variants.size(); i = next++)
+      (void)engine_->acquire(variants[i], target, AcquireLimit::compile);
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(work);
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
 Status GpuBackend::run(const Variant& variant, const KernelArguments& arguments) {
   KILN_TRY_ASSIGN(auto kernel, Kernel::acquire(engine_, devices_, {.spec = variant.spec()}));
   const auto& declared = variant.manifest().arguments;
@@ -74,10 +112,17 @@ Status GpuBackend::run(const Variant& variant, const KernelArguments& arguments)
   std::vector<Copy> copies;
   for (const auto& [name, host] : arguments.pointers) {
     if (!is_used(name)) continue;
+    const auto shared = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
+      return copy.host.data() == host.data() && copy.host.size() == host.size();
+    });
+    if (shared != copies.end()) {
+      shared->names.push_back(name);
+      continue;
+    }
     KILN_TRY_ASSIGN(DeviceMemory memory,
-                    DeviceMemory::allocate(driver_, device_, host.size() + Copy::kAlignment));
-    copies.push_back({name, host, std::move(memory)});
-    KILN_TRY(copies.back().memory.upload(copies.back().address(), host));
+                    DeviceMemory::allocate(driver_, device_, Copy::bytes(host)));
+    copies.push_back({{name}, host, std::move(memory)});
+    KILN_TRY(copies.back().upload());
   }
   std::vector<Argument> values;
   for (const KernelArgument& argument : declared) {
@@ -85,7 +130,7 @@ Status GpuBackend::run(const Variant& variant, const KernelArguments& arguments)
   }
   KILN_TRY(launch(*kernel, {}, values));
   for (const Copy& copy : copies) {
-    KILN_TRY(copy.memory.download(copy.host, copy.address()));
+    KILN_TRY(copy.download());
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -19,6 +20,8 @@ class GpuBackend final : public Backend {
 
   Status run(const Variant& variant, const KernelArguments& arguments) override;
   bool is_device() const override { return true; }
+  // Compiles these on all cores. What fails here will fail in run(), with the reason.
+  void warm(const std::vector<Variant>& variants) const;
   const std::string& device_name() const { return device_->name; }
   Statistics statistics() const { return engine_->statistics(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// kiln_golden [--gpu] [--compiler PROGRAM] [--list LIST] [FILE…]
+// kiln_golden [--gpu] [--reference] [--compiler PROGRAM] [--list LIST] [FILE…]
 // Runs the kernels of golden vectors, on the CPU or on device 0, and compares every output bit by
 // bit. One line an output, then a summary. A list names files, one a line, relative to its own
 // folder. Exit: 0 all equal, 1 some differ, 2 a file cannot be used or a kernel cannot be run, 3
@@ -10,6 +10,7 @@
 #include "tests/host_device/cpu_backend.h"
 #include "tests/host_device/golden_case.h"
 #include "tests/host_device/gpu_backend.h"
+#include "tests/host_device/variant_case.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -47,9 +48,19 @@ void report(const std::string& path,
   if (comparison.mismatches != 0) ++totals.differing;
 }
 
+// Which kernel of a template: its own, or the one that it is compared with.
+enum class Kernels { templates, references };
+
+Status run_one(const GoldenRun& run, const Catalog& catalog, Backend& backend, Kernels kernels) {
+  if (kernels == Kernels::templates) return backend.run(run.variant, run.arguments);
+  KILN_TRY_ASSIGN(const Variant reference, reference_of(catalog, run.variant));
+  return backend.run(reference, run.arguments);
+}
+
 Status check_file(const std::string& path,
                   const Catalog& catalog,
                   Backend& backend,
+                  Kernels kernels,
                   Totals& totals) {
   KILN_TRY_ASSIGN(const Safetensors file, read_safetensors(path));
   KILN_TRY_ASSIGN(GoldenCase golden, make_golden_case(catalog, file));
@@ -57,14 +68,16 @@ Status check_file(const std::string& path,
     report(path, comparison, "", totals);
   host::set_device_values(&golden.device_values);
   const bool knows_inverse = !golden.device_values.inverse_div_full.empty();
-  for (const auto& output : golden.outputs) {
-    const Status status = backend.run(output->variant, output->arguments);
+  for (const GoldenRun& run : golden.runs) {
+    const Status status = run_one(run, catalog, backend, kernels);
     if (!status.is_ok()) {
       host::set_device_values(nullptr);
-      return status.with_context(output->name);
+      return status.with_context(run.outputs.front()->name);
     }
-    const bool is_stand_in = output->uses_div_full && !knows_inverse && !backend.is_device();
-    report(path, output->compare(), is_stand_in ? " (div_full replayed as rcp_rn)" : "", totals);
+    const bool is_stand_in = run.uses_div_full && !knows_inverse && !backend.is_device();
+    for (const auto& output : run.outputs) {
+      report(path, output->compare(), is_stand_in ? " (div_full replayed as rcp_rn)" : "", totals);
+    }
   }
   host::set_device_values(nullptr);
   return {};
@@ -87,13 +100,13 @@ int fail(const Status& status) {
   return kUnusable;
 }
 
-int check_files(const std::vector<std::string>& paths, Backend& backend) {
+int check_files(const std::vector<std::string>& paths, Backend& backend, Kernels kernels) {
   const auto catalog = Catalog::open({});
   if (!catalog.is_ok()) return fail(catalog.status());
   Totals totals;
   bool all_usable = true;
   for (const std::string& path : paths) {
-    const Status status = check_file(path, *catalog, backend, totals);
+    const Status status = check_file(path, *catalog, backend, kernels, totals);
     if (status.is_ok()) continue;
     (void)fail(status.with_context(path));
     all_usable = false;
@@ -109,23 +122,25 @@ Result<std::unique_ptr<GpuBackend>> make_gpu_backend() {
   return GpuBackend::create(std::move(environment));
 }
 
-int run_on_gpu(const std::vector<std::string>& paths) {
+int run_on_gpu(const std::vector<std::string>& paths, Kernels kernels) {
   const auto backend = make_gpu_backend();
   if (!backend.is_ok()) {
     (void)fail(backend.status());
     return backend.status().code() == Code::unavailable ? kUnavailable : kUnusable;
   }
-  const int result = check_files(paths, **backend);
+  const int result = check_files(paths, **backend, kernels);
   const Statistics statistics = (*backend)->statistics();
   fmt::print("{}: {} compiled, {} disk hits, {} memory hits\n", (*backend)->device_name(),
              statistics.compiles, statistics.disk_hits, statistics.memory_hits);
   return result;
 }
 
-int run_on_cpu(const std::string& compiler, const std::vector<std::string>& paths) {
+int run_on_cpu(const std::string& compiler,
+               const std::vector<std::string>& paths,
+               Kernels kernels) {
   const auto backend = CpuBackend::create({.compiler = compiler});
   if (!backend.is_ok()) return fail(backend.status());
-  return check_files(paths, **backend);
+  return check_files(paths, **backend, kernels);
 }
 }  // namespace
 }  // namespace kiln
@@ -137,6 +152,8 @@ int main(int argc, char** argv) {
   bool on_gpu = false;
   app.add_flag("--gpu", on_gpu, "run on device 0, through the cache");
   app.add_option("--compiler", compiler, "C++ compiler for the kernels")->capture_default_str();
+  bool of_references = false;
+  app.add_flag("--reference", of_references, "run the templates' reference kernels instead");
   std::string list;
   app.add_option("--list", list, "file with the names of golden vectors");
   app.add_option("FILE", paths, "golden vectors (safetensors)");
@@ -153,5 +170,6 @@ int main(int argc, char** argv) {
   if (paths.empty()) {
     return kiln::fail(kiln::failure(kiln::Code::invalid_argument, "no FILE and no --list given"));
   }
-  return on_gpu ? kiln::run_on_gpu(paths) : kiln::run_on_cpu(compiler, paths);
+  const auto kernels = of_references ? kiln::Kernels::references : kiln::Kernels::templates;
+  return on_gpu ? kiln::run_on_gpu(paths, kernels) : kiln::run_on_cpu(compiler, paths, kernels);
 }

@@ -91,16 +91,10 @@ std::uint8_t float_to_fp8(float value, Fp8 format) {
   return static_cast<std::uint8_t>(sign | code);
 }
 
-std::uint8_t quantize(std::uint16_t value, float inverse, Fp8 format, bool drops_nan) {
-  const float product = bf16_to_float(value) * inverse;
-  if (drops_nan && std::isnan(product)) return format == Fp8::e4m3 ? 0x7E : 0x7B;
-  return float_to_fp8(product, format);
-}
-
-RowStatistics row_statistics(std::span<const std::uint16_t> row, float eps) {
+RowStatistics row_statistics(std::span<const float> row, float eps) {
   std::array<Welford, kThreads> threads;
   for (std::size_t i = 0; i < row.size(); ++i) {
-    push(threads[i / 4 % kThreads], bf16_to_float(row[i]));
+    push(threads[i / 4 % kThreads], row[i]);
   }
   std::array<Welford, 4> warps;
   for (std::size_t warp = 0; warp < warps.size(); ++warp) {
@@ -117,20 +111,21 @@ RowStatistics row_statistics(std::span<const std::uint16_t> row, float eps) {
   return {total.mean, variance + eps};
 }
 
-std::vector<std::uint16_t> layernorm_modulate(std::span<const std::uint16_t> row,
-                                              std::span<const std::uint16_t> scale,
-                                              std::span<const std::uint16_t> shift,
-                                              float mean,
-                                              float rstd) {
-  std::vector<std::uint16_t> modulated(row.size());
+float mean_square(std::span<const float> row) {
+  std::array<float, kThreads> sums{};
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const float centered = bf16_to_float(row[i]) - mean;
-    const float y = bf16_to_float(float_to_bf16(rstd * centered));
-    const float factor = bf16_to_float(float_to_bf16(1.0F + bf16_to_float(scale[i])));
-    const float product = bf16_to_float(float_to_bf16(y * factor));
-    modulated[i] = float_to_bf16(product + bf16_to_float(shift[i]));
+    const float square = row[i] * row[i];
+    sums[i % kThreads] = sums[i % kThreads] + square;
   }
-  return modulated;
+  std::array<float, 32> lanes{};
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    lanes[lane] = ((sums[4 * lane] + sums[4 * lane + 1]) + sums[4 * lane + 2]) + sums[4 * lane + 3];
+  }
+  for (std::size_t half = 16; half > 0; half /= 2) {
+    for (std::size_t lane = 0; lane < half; ++lane)
+      lanes[lane] = lanes[lane] + lanes[lane + half];
+  }
+  return lanes[0] * (1.0F / static_cast<float>(row.size()));
 }
 
 }  // namespace kiln::reference

@@ -33,7 +33,7 @@ std::uint16_t nearest_bf16(double value) {
   return static_cast<std::uint16_t>(bits >> 16);
 }
 
-Bf16Pair pair_of(std::uint16_t first, std::uint16_t second) {
+Pair<Bf16> pair_of(std::uint16_t first, std::uint16_t second) {
   return {first | static_cast<unsigned>(second) << 16};
 }
 
@@ -73,7 +73,7 @@ TEST_SUITE("host prelude") {
         std::uint32_t expected = 0x7FFF;
         if (std::isinf(value)) expected = high;
         if (std::isfinite(value)) expected = nearest_bf16(value);
-        const Bf16Pair rounded = round_to_bf16(value, 1.0F);
+        const Pair<Bf16> rounded = round_to<Bf16>(value, 1.0F);
         if (rounded.bits != (expected | 0x3F80U << 16)) ++mismatches;
         if (reference::float_to_bf16(value) != expected) ++mismatches;
       }
@@ -90,7 +90,7 @@ TEST_SUITE("host prelude") {
       const double x = reference::bf16_to_float(a);
       const double y = reference::bf16_to_float(b);
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
-      const Bf16Pair products = multiply(pair_of(a, 0x3F80), pair_of(b, a));
+      const Pair<Bf16> products = multiply(pair_of(a, 0x3F80), pair_of(b, a));
       // Below, the product of two random numbers may be rounded twice; the kernels have none.
       if (std::fabs(x * y) > 0x1p-120 && products.bits % 0x10000 != nearest_bf16(x * y)) {
         ++mismatches;
@@ -122,7 +122,7 @@ TEST_SUITE("host prelude") {
                                 host::divide_full(1.0F, nan)};
     for (const float result : results)
       CHECK(host::bits_of(result) == 0x7FFFFFFF);
-    CHECK(round_to_bf16(nan, -nan).bits == 0x7FFF7FFF);
+    CHECK(round_to<Bf16>(nan, -nan).bits == 0x7FFF7FFF);
     CHECK(multiply(pair_of(0xFFC1, 0), pair_of(0x3F80, 0x7F80)).bits == 0x7FFF7FFF);
     CHECK(add(pair_of(0x7F80, 0xFFC1), pair_of(0xFF80, 0)).bits == 0x7FFF7FFF);
   }

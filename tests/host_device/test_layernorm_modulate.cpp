@@ -1,156 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/host_device/layernorm_modulate_case.h"
-#include "tests/host_device/reference.h"
-
-#include <doctest/doctest.h>
+#include "tests/host_device/case_fixture.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace kiln {
 namespace {
 
-class Fixture {
- public:
-  Fixture() : catalog_(Catalog::open({})), backend_(CpuBackend::create({})) {
-    REQUIRE_MESSAGE(catalog_.is_ok(), catalog_.status().message());
-    REQUIRE_MESSAGE(backend_.is_ok(), backend_.status().message());
-  }
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-  CpuBackend& backend() { return **backend_; }
-  Result<LayernormModulateResult> run(const LayernormModulateCase& given) {
-    return run_case(backend(), *catalog_, given);
-  }
-  void check(const LayernormModulateCase& given) {
-    INFO(given.text());
-    const auto result = run(given);
-    REQUIRE_MESSAGE(result.is_ok(), result.status().message(), result.status().detail());
-    CHECK(result->mismatches == 0);
-    CHECK(result->compared > 0);
-    CHECK(result->is_gap_untouched);
-  }
-
- private:
-  Result<Catalog> catalog_;
-  Result<std::unique_ptr<CpuBackend>> backend_;
-};
-
-constexpr std::uint16_t kOne = 0x3F80;
-constexpr std::uint16_t kNegativeZero = 0x8000;
-constexpr std::uint16_t kLargest = 0x7F7F;
-constexpr std::uint16_t kInfinity = 0x7F80;
-constexpr std::uint16_t kNan = 0xFFC1;
+VariantCase any_case(const std::string& spec) {
+  return {.spec = spec,
+          .shape = {{"batches", *rc::gen::inRange<std::int64_t>(1, 4)},
+                    {"rows", *CaseFixture::any_rows()}},
+          .offset = *CaseFixture::any_gap(),
+          .row_gap = *CaseFixture::any_gap(),
+          .batch_gap = *CaseFixture::any_gap(),
+          .seed = *rc::gen::arbitrary<unsigned>(),
+          .specials = *rc::gen::element(0U, 0U, 2U, 100U),
+          .input_scale = *rc::gen::element(0.02F, 1.0F, 1e-4F, 1e-40F, 300.0F)};
+}
 
 }  // namespace
 
 TEST_SUITE("layernorm_modulate on the CPU") {
-  TEST_CASE_FIXTURE(Fixture, "any width and access width, with gaps and misaligned pointers") {
-    for (const std::int64_t hidden : {4, 8, 12, 36, 260, 516, 2240}) {
-      for (const std::int64_t vector : {1, 2, 4}) {
-        check({.hidden = hidden,
-               .rows_per_batch = 2,
-               .vector = vector,
-               .row_gap = 3 * vector,
-               .offset = vector});
-      }
+  TEST_CASE_FIXTURE(CaseFixture, "equals the reference for any rows, strides and values") {
+    for (const char* spec : {
+             "layernorm_modulate:hidden=36,out=bf16+e4m3+e5m2",
+             "layernorm_modulate:hidden=516,out=e4m3,vector=1,reciprocal=div_full",
+             "layernorm_modulate:hidden=260,dtype=f16,out=f16+e5m2,vector=2,bias=true",
+             "layernorm_modulate:hidden=132,out=bf16+e4m3,recipe=wan",
+             "layernorm_modulate:hidden=100,dtype=f16,out=f16,recipe=wan_affine,bias=true",
+             "layernorm_modulate:hidden=144,out=nvfp4+bf16",
+             "gated_residual_layernorm_modulate:hidden=36,out=residual+bf16+e4m3+e5m2",
+             "gated_residual_layernorm_modulate:hidden=260,out=residual,bias=true,vector=1",
+             "gated_residual_layernorm_modulate:hidden=132,dtype=f16,out=residual+f16+e4m3,clip="
+             "true,"
+             "bias=true",
+             "gated_residual_layernorm_modulate:hidden=68,out=residual+bf16,recipe=wan",
+             "gated_residual_layernorm_modulate:hidden=68,out=e4m3,recipe=wan_affine,vector=2",
+             "gated_residual_layernorm_modulate:hidden=80,out=residual+nvfp4,vector=2",
+         }) {
+      check_any(spec, [&] { return any_case(spec); });
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "any number of rows, looped over by fewer blocks, in either order") {
+  TEST_CASE_FIXTURE(CaseFixture, "any width, with every form of loads ahead") {
+    for (const int hidden : {4, 512, 2240, 3072, 6144, 16384}) {
+      check({.spec = fmt::format("layernorm_modulate:hidden={},out=bf16+e4m3", hidden),
+             .shape = {{"rows", 9}}});
+      check({.spec = fmt::format("gated_residual_layernorm_modulate:hidden={},out=residual+e4m3",
+                                 hidden),
+             .shape = {{"rows", 5}},
+             .row_gap = 1});
+    }
+    check({.spec = "layernorm_modulate:hidden=6144,vector=1",
+           .shape = {{"rows", 3}},
+           .offset = 1,
+           .row_gap = 1});
+  }
+
+  TEST_CASE_FIXTURE(CaseFixture, "blocks in either order give the same") {
     for (const host::Order order : {host::Order::ascending, host::Order::descending}) {
       backend().set_order(order);
-      for (const std::int64_t rows : {1, 2, 127, 128, 129}) {
-        check({.hidden = 36, .rows_per_batch = rows});
-      }
-      check({.hidden = 516, .rows_per_batch = 129});
-      check({.hidden = 512, .rows_per_batch = 17});
+      check({.spec = "layernorm_modulate:hidden=36", .shape = {{"rows", 129}}});
+      check({.spec = "gated_residual_layernorm_modulate:hidden=36", .shape = {{"rows", 129}}});
+    }
+    backend().set_order(host::Order::ascending);
+  }
+
+  TEST_CASE_FIXTURE(CaseFixture, "the sum may be written over the residual") {
+    for (const char* out : {"residual", "residual+e4m3"}) {
+      check({.spec = fmt::format("gated_residual_layernorm_modulate:hidden=36,out={}", out),
+             .shape = {{"batches", 2}, {"rows", 7}},
+             .row_gap = 1,
+             .aliases = {{"out_residual", "residual"}}});
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "with and without the next row's loads ahead") {
-    check({.hidden = 6144, .rows_per_batch = 9});
-    check({.hidden = 6144, .rows_per_batch = 9, .vector = 1, .row_gap = 1, .offset = 1});
-    check({.hidden = 16384, .rows_per_batch = 5});
-  }
-
-  TEST_CASE_FIXTURE(Fixture, "each batch has its own scale and shift") {
-    check({.hidden = 260, .batches = 3, .rows_per_batch = 5});
-    check({.hidden = 260, .batches = 3, .rows_per_batch = 5, .row_gap = 4, .batch_gap = 8});
-    check({.hidden = 260, .batches = 7, .rows_per_batch = 1, .batch_gap = 4});
-  }
-
-  TEST_CASE_FIXTURE(Fixture, "any subset of the outputs, either reciprocal") {
-    for (const char* out : {"bf16", "e4m3", "e5m2", "bf16+e4m3", "bf16+e5m2", "e4m3+e5m2"}) {
-      check({.hidden = 260, .rows_per_batch = 3, .out = out});
+  TEST_CASE_FIXTURE(CaseFixture, "equal values, huge means and rows of extremes") {
+    const std::string spec = "layernorm_modulate:hidden=516,out=bf16+e4m3";
+    const auto constant = [](float value) { return [value](std::int64_t) { return value; }; };
+    for (const float value : {0.0F, -0.0F, 1.0F, 1e-40F, -1e-40F, 3.38e38F, kInfinity, kNan}) {
+      check({.spec = spec, .shape = {{"rows", 2}}, .values = {{"x", constant(value)}}});
+      check({.spec = spec, .shape = {{"rows", 2}}, .values = {{"scale", constant(value)}}});
+      check({.spec = spec, .shape = {{"rows", 2}}, .values = {{"shift", constant(value)}}});
     }
-    check({.hidden = 260, .rows_per_batch = 3, .reciprocal = "div_full"});
-  }
-
-  TEST_CASE_FIXTURE(Fixture, "zeros, equal values and rows far from zero") {
-    const auto constant = [](std::uint16_t bits) {
-      return [bits](std::int64_t, std::int64_t) { return bits; };
-    };
-    for (const std::uint16_t bits : {std::uint16_t{0}, kNegativeZero, kOne, std::uint16_t{1},
-                                     std::uint16_t{0x8001}, kLargest}) {
-      INFO("x ", bits);
-      check({.hidden = 516, .rows_per_batch = 2, .x = constant(bits)});
-    }
-    // 10000 and its neighbour: the variance is small beside the mean.
-    check({.hidden = 516, .rows_per_batch = 3, .x = [](std::int64_t row, std::int64_t column) {
-             return static_cast<std::uint16_t>(0x461C + (column * 7 + row) % 3 % 2);
-           }});
-    // Signed zeros reach the output.
-    check({.hidden = 516, .rows_per_batch = 2, .x = constant(0), .shift = constant(kNegativeZero)});
-    // 1 + scale is zero.
-    check({.hidden = 516, .rows_per_batch = 2, .scale = constant(0xBF80), .shift = constant(0)});
-  }
-
-  TEST_CASE_FIXTURE(Fixture, "subnormals, infinities, NaN and overflow") {
-    const auto one_of = [](std::uint16_t special, std::int64_t at) {
-      return [=](std::int64_t row, std::int64_t column) {
-        return row == 1 && column == at ? special : static_cast<std::uint16_t>(0x3F00 + column % 9);
-      };
-    };
-    for (const std::uint16_t special : {kInfinity, std::uint16_t{0xFF80}, kNan}) {
-      INFO("special ", special);
-      for (const char* reciprocal : {"rcp_rn", "div_full"}) {
-        check({.hidden = 516,
-               .rows_per_batch = 3,
-               .reciprocal = reciprocal,
-               .x = one_of(special, 515)});
-      }
-      check({.hidden = 516, .batches = 2, .rows_per_batch = 1, .scale = one_of(special, 0)});
-      check({.hidden = 516, .batches = 2, .rows_per_batch = 1, .shift = one_of(special, 7)});
-    }
-    // Subnormal x, with an eps so small that they are not lost.
-    check({.hidden = 516,
-           .rows_per_batch = 2,
-           .eps = 1e-38F,
-           .x = [](std::int64_t, std::int64_t column) {
-             return static_cast<std::uint16_t>(column % 0x80 + (column % 2 == 0 ? 0 : 0x8000));
-           }});
+    // The variance is small beside the mean.
+    check({.spec = spec,
+           .shape = {{"rows", 3}},
+           .values = {{"x", [](std::int64_t i) {
+                         return 10000.0F + static_cast<float>(i * 7 % 3 % 2) * 64.0F;
+                       }}}});
+    // 1 + scale is zero; subnormal rows with an eps that does not hide them.
+    check({.spec = spec, .shape = {{"rows", 2}}, .values = {{"scale", constant(-1.0F)}}});
+    check(
+        {.spec = spec,
+         .shape = {{"rows", 2}},
+         .eps = 1e-38F,
+         .values = {{"x", [](std::int64_t i) { return static_cast<float>(i % 5 - 2) * 1e-40F; }}}});
     // The variance overflows.
-    check({.hidden = 516, .rows_per_batch = 2, .x = [](std::int64_t, std::int64_t column) {
-             return column % 2 == 0 ? kLargest : static_cast<std::uint16_t>(kLargest | 0x8000);
-           }});
-    // FP8 saturates.
-    check({.hidden = 516, .rows_per_batch = 2, .input_scale = 1e-4F});
-    check({.hidden = 516, .rows_per_batch = 2, .input_scale = 1e-40F});
+    check({.spec = spec,
+           .shape = {{"rows", 2}},
+           .values = {{"x", [](std::int64_t i) { return i % 2 == 0 ? 3.3e38F : -3.3e38F; }}}});
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a pointer that is not aligned for the access width is refused") {
-    const auto result = run({.hidden = 8, .vector = 4, .offset = 2});
-    CHECK(result.status().code() == Code::invalid_argument);
-    CHECK(result.status().message().find("argument \"x\"") != std::string::npos);
+  TEST_CASE_FIXTURE(CaseFixture, "what a variant cannot do is refused by the argument's name") {
+    CHECK(refusal({.spec = "layernorm_modulate:hidden=6"}).find("\"hidden\" is 6") !=
+          std::string::npos);
+    CHECK(refusal({.spec = "layernorm_modulate:hidden=16388"}).find("\"hidden\" is 16388") !=
+          std::string::npos);
+    CHECK(refusal({.spec = "layernorm_modulate:hidden=8,out=f16"})
+              .find("activations keep their type") != std::string::npos);
+    CHECK(refusal({.spec = "layernorm_modulate:hidden=8,out=nvfp4"})
+              .find("16 elements share a scale") != std::string::npos);
+    CHECK(refusal({.spec = "layernorm_modulate:hidden=8,vector=4",
+                   .shape = {{"rows", 1}, {"x_row_stride", 10}}})
+              .find("\"x_row_stride\" is 10") != std::string::npos);
+    CHECK(refusal({.spec = "layernorm_modulate:hidden=8", .shape = {{"rows", 0}}})
+              .find("\"rows\" is 0") != std::string::npos);
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a variant is compiled once") {
-    check({.hidden = 8, .rows_per_batch = 1});
-    check({.hidden = 8, .rows_per_batch = 2});
-    CHECK(backend().compile_count() == 1);
-    check({.hidden = 12});
-    CHECK(backend().compile_count() == 2);
+  TEST_CASE_FIXTURE(CaseFixture, "a variant is compiled once") {
+    const VariantCase given = {.spec = "layernorm_modulate:hidden=36", .shape = {{"rows", 1}}};
+    check(given);
+    const std::size_t count = backend().compile_count();
+    check(given);
+    CHECK(backend().compile_count() == count);
   }
 }
 

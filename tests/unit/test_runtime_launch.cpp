@@ -37,10 +37,14 @@ std::vector<Argument> good_arguments() {
   return {Argument::of_pointer(address(0x1000)),
           Argument::of_pointer(address(0x2004)),
           Argument::of_pointer(address(0x3008)),
+          Argument::of_pointer(nullptr),  // out_e5m2
+          Argument::of_int32(1),
           Argument::of_int32(kRows),
           Argument::of_int64(64),
           Argument::of_int64(64),
-          Argument::of_int64(128)};
+          Argument::of_int64(192),
+          Argument::of_int64(128),
+          Argument::of_int64(384)};
 }
 
 std::string message_with(std::size_t index, const Argument& argument) {
@@ -62,13 +66,13 @@ TEST_SUITE("check_arguments") {
     std::vector<Argument> arguments = good_arguments();
     arguments.pop_back();
     CHECK(check_arguments(compiled(), arguments).message() ==
-          "6 arguments are given; \"static_quant\" takes 7");
+          "10 arguments are given; \"static_quant\" takes 11");
     CHECK(check_arguments(compiled(), {}).message() ==
-          "0 arguments are given; \"static_quant\" takes 7");
+          "0 arguments are given; \"static_quant\" takes 11");
   }
 
   TEST_CASE("a wrong type is refused") {
-    CHECK(message_with(3, Argument::of_int64(kRows)) ==
+    CHECK(message_with(5, Argument::of_int64(kRows)) ==
           "argument \"rows\" is given as int64; it is a int32");
     CHECK(message_with(0, Argument::of_float32(1)) ==
           "argument \"x\" is given as float32; it is a pointer");
@@ -76,12 +80,12 @@ TEST_SUITE("check_arguments") {
 
   TEST_CASE("a size that differs from the compiled kernel's is refused") {
     CompiledKernel kernel = compiled();
-    kernel.artifact.layout[3].size_bytes = 8;
+    kernel.artifact.layout[5].size_bytes = 8;
     CHECK(check_arguments(kernel, good_arguments()).message() ==
           "argument \"rows\" has 4 bytes; the compiled kernel takes 8");
     kernel.artifact.layout.pop_back();
     CHECK(check_arguments(kernel, good_arguments()).message() ==
-          "the manifest of \"static_quant\" lists 7 arguments; the compiled kernel takes 6");
+          "the manifest of \"static_quant\" lists 11 arguments; the compiled kernel takes 10");
   }
 
   TEST_CASE("null and misaligned pointers are refused") {
@@ -89,12 +93,12 @@ TEST_SUITE("check_arguments") {
     CHECK(message_with(0, Argument::of_pointer(address(0x1008))) ==
           "argument \"x\" is 0x1008; this variant needs a multiple of 16 bytes");
     CHECK(message_with(2, Argument::of_pointer(address(0x3004))) ==
-          "argument \"out\" is 0x3004; this variant needs a multiple of 8 bytes");
+          "argument \"out_e4m3\" is 0x3004; this variant needs a multiple of 8 bytes");
   }
 
   TEST_CASE("zero rows and odd strides are refused") {
-    CHECK(message_with(3, Argument::of_int32(0)) == "argument \"rows\" is 0; the least is 1");
-    CHECK(message_with(5, Argument::of_int64(60)) ==
+    CHECK(message_with(5, Argument::of_int32(0)) == "argument \"rows\" is 0; the least is 1");
+    CHECK(message_with(7, Argument::of_int64(60)) ==
           "argument \"x_row_stride\" is 60; this variant needs a multiple of 8");
   }
 
@@ -123,7 +127,7 @@ TEST_SUITE("check_arguments") {
       }
     }
     CHECK(check_arguments(kernel, arguments).message() ==
-          "argument \"input_scale\" is 0x1000; this variant does not use it, so it must be null");
+          "argument \"bias\" is 0x1000; this variant does not use it, so it must be null");
   }
 }
 

@@ -59,19 +59,19 @@ TEST_SUITE("Manifest") {
     CHECK(manifest->tuning[1].values ==
           std::vector<std::pair<std::string, std::int64_t>>{{"threads", 128}, {"unroll", 1}});
     REQUIRE(manifest->arguments.size() == 6);
-    CHECK(manifest->arguments[0].vector == "vector");
+    CHECK(manifest->arguments[0].vector.text() == "vector");
     CHECK_FALSE(manifest->arguments[0].is_output);
-    CHECK(manifest->arguments[1].vector == "16");
+    CHECK(manifest->arguments[1].vector.text() == "16");
     CHECK(manifest->arguments[1].is_output);
-    CHECK(manifest->arguments[2].vector == "1");
+    CHECK(manifest->arguments[2].vector.text() == "1");
     CHECK(manifest->arguments[3].min == 1);
-    CHECK(manifest->arguments[4].multiple_of == "vector");
+    CHECK(manifest->arguments[4].multiple_of.text() == "vector");
     CHECK(manifest->arguments[5].kind == ArgumentKind::float32);
-    CHECK(manifest->launch.block == "threads");
+    CHECK(manifest->launch.block.text() == "threads");
     REQUIRE(manifest->launch.grid.size() == 2);
-    CHECK(manifest->launch.grid[0].per_block == "4");
+    CHECK(manifest->launch.grid[0].per_block.text() == "4");
     CHECK(manifest->launch.grid[1].max == 100);
-    CHECK(manifest->launch.shared_bytes == "columns");
+    CHECK(manifest->launch.shared_bytes.text() == "columns");
     CHECK_FALSE(manifest->allow_spills);
   }
 
@@ -163,7 +163,8 @@ TEST_SUITE("Manifest") {
           "argument \"sums\": used_when: condition on \"out\": parameter \"out\" is \"f16\"; "
           "allowed: bf16, e4m3, e5m2 (joined by +)");
     CHECK(refusal(R"("dtype": "i64")", R"("dtype": "i65")") ==
-          "argument \"sums\": dtype is \"i65\"; allowed: bf16, f16, f32, e4m3, e5m2, u8, i32, i64");
+          "argument \"sums\": dtype is \"i65\"; allowed: bf16, f16, f32, e4m3, e5m2, u8, i32, i64, "
+          "or a choice of these");
   }
 
   TEST_CASE("a tuning name must be used, and set whatever the variant") {
@@ -230,8 +231,9 @@ TEST_SUITE("Manifest") {
           "launch: grid: [1]: \"max\" is 0; allowed: 1 or more");
     CHECK(refusal(R"("per_block": 4)", R"("per_block": 0)") ==
           "launch: grid: [0]: per_block: 0 can be 0; allowed: 1 or more");
-    CHECK(refusal(R"("per_block": 4)", R"("per_block": "4")") ==
-          "launch: grid: [0]: per_block: \"4\" is neither a number nor a name");
+    CHECK(refusal(R"("per_block": 4)", R"("per_block": "4-1")") ==
+          "launch: grid: [0]: per_block: \"4-1\" is no extent such as \"rows\", \"2*columns\" or "
+          "\"rows*columns/16\"");
     CHECK(refusal(R"("shared_bytes": "columns")", R"("shared_bytes": -1)") ==
           "launch: shared_bytes: -1 can be -1; allowed: 0 or more");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "templates/models.h"
+#include "templates/tensor.h"
 #include "templates/variant.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +23,9 @@ TEST_SUITE("Model") {
         REQUIRE_MESSAGE(variant.is_ok(), variant.status().message());
         const auto specialization = specialize(*variant, {9, 0});
         REQUIRE_MESSAGE(specialization.is_ok(), specialization.status().message());
-        const auto shape = launch_shape(*variant, *specialization, listed.shape, 132);
+        const auto arguments = complete_arguments(*variant, listed.shape);
+        REQUIRE_MESSAGE(arguments.is_ok(), arguments.status().message());
+        const auto shape = launch_shape(*variant, *specialization, *arguments, 132);
         CHECK_MESSAGE(shape.is_ok(), shape.status().message());
         CHECK(listed.per_forward >= 1);
       }
@@ -40,7 +43,7 @@ TEST_SUITE("Model") {
     CHECK_FALSE(found->variants.empty());
     const auto unknown = find_model("flux9\n").status();
     CHECK(unknown.code() == Code::not_found);
-    CHECK(unknown.message().starts_with("model \"flux9\\n\" is not known; known: flux2-dev"));
+    CHECK(unknown.message().starts_with("model \"flux9\\n\" is not known; known: flux1-dev, "));
   }
 }
 

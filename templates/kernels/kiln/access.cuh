@@ -22,8 +22,8 @@ __device__ __forceinline__ void store_as(From* address, To value) {
   *reinterpret_cast<To*>(address) = value;
 }
 
-template <int vector, int pairs>
-__device__ __forceinline__ void load(const Bf16* address, Bf16Pair (&values)[pairs]) {
+template <int vector, typename T, int pairs>
+__device__ __forceinline__ void load(const T* address, Pair<T> (&values)[pairs]) {
   if constexpr (vector == 1) {
 #pragma unroll
     for (int i = 0; i < pairs; ++i) {
@@ -43,8 +43,8 @@ __device__ __forceinline__ void load(const Bf16* address, Bf16Pair (&values)[pai
   }
 }
 
-template <int vector, int pairs>
-__device__ __forceinline__ void store(Bf16* address, const Bf16Pair (&values)[pairs]) {
+template <int vector, typename T, int pairs>
+__device__ __forceinline__ void store(T* address, const Pair<T> (&values)[pairs]) {
   if constexpr (vector == 1) {
 #pragma unroll
     for (int i = 0; i < pairs; ++i) {
@@ -61,6 +61,19 @@ __device__ __forceinline__ void store(Bf16* address, const Bf16Pair (&values)[pa
         access.word[j] = values[i + j].bits;
       store_as(address + 2 * i, access);
     }
+  }
+}
+
+template <int vector, int count>
+__device__ __forceinline__ void load(const float* address, float (&values)[count]) {
+  constexpr int width = vector < 4 ? vector : 4;
+  using Access = Words<float, width>;
+#pragma unroll
+  for (int i = 0; i < count; i += width) {
+    const Access access = load_as<Access>(address + i);
+#pragma unroll
+    for (int j = 0; j < width; ++j)
+      values[i + j] = access.word[j];
   }
 }
 
@@ -93,20 +106,38 @@ __device__ __forceinline__ void store(Fp8* address, const Fp8Pair (&values)[pair
 }
 
 // A single element, the first of the pair; the second is zero.
-__device__ __forceinline__ Bf16Pair load_one(const Bf16* address) {
+template <typename T>
+__device__ __forceinline__ Pair<T> load_one(const T* address) {
   return {address->bits};
 }
 __device__ __forceinline__ void store_one(Fp8* address, Fp8Pair value) {
   address->bits = static_cast<unsigned char>(value.bits);
 }
 
-// Where row `row` of a tensor [batches, rows_per_batch, columns] begins, in elements.
-__device__ __forceinline__ long long row_offset(unsigned row,
-                                                unsigned rows_per_batch,
-                                                long long row_stride,
-                                                long long batch_stride) {
-  const unsigned batch = row / rows_per_batch;
-  return batch * batch_stride + (row - batch * rows_per_batch) * row_stride;
-}
+// A tensor [batches, rows, columns] of which the columns are dense; `index` counts the rows of all
+// batches.
+struct RowIndex {
+  unsigned batch;
+  unsigned row;
+
+  __device__ __forceinline__ RowIndex(unsigned index, unsigned rows_per_batch)
+      : batch(0), row(index) {
+    // Most often there is one batch, and a division costs as much as a tenth of a row.
+    if (index >= rows_per_batch) {
+      batch = index / rows_per_batch;
+      row = index - batch * rows_per_batch;
+    }
+  }
+};
+
+struct RowStride {
+  long long row;
+  long long batch;
+
+  // Elements before the row.
+  __device__ __forceinline__ long long offset(RowIndex index) const {
+    return index.batch * batch + index.row * row;
+  }
+};
 
 }  // namespace kiln

@@ -23,8 +23,8 @@ __device__ __forceinline__ float clamp(float value, float largest) {
   return fmaxf(fminf(value, largest), -largest);
 }
 
-template <Out format, Reciprocal reciprocal>
-__device__ __forceinline__ Fp8Pair quantize(Bf16Pair value, float inverse) {
+template <Out format, Reciprocal reciprocal, typename T>
+__device__ __forceinline__ Fp8Pair quantize(Pair<T> value, float inverse) {
   static_assert(format == Out::e4m3 || format == Out::e5m2);
   constexpr float largest = format == Out::e4m3 ? 448.0f : 57344.0f;
   float a = __fmul_rn(first(value), inverse);
@@ -40,8 +40,8 @@ __device__ __forceinline__ Fp8Pair quantize(Bf16Pair value, float inverse) {
   }
 }
 
-template <Out format, Reciprocal reciprocal, int pairs>
-__device__ __forceinline__ void quantize(const Bf16Pair (&values)[pairs],
+template <Out format, Reciprocal reciprocal, typename T, int pairs>
+__device__ __forceinline__ void quantize(const Pair<T> (&values)[pairs],
                                          float inverse,
                                          Fp8Pair (&quantized)[pairs]) {
 #pragma unroll

@@ -6,6 +6,7 @@
 // within each warp, then one over the four warps.
 
 #include "kiln/access.cuh"
+#include "kiln/ptx.cuh"
 #include "kiln/types.cuh"
 
 namespace kiln {
@@ -14,7 +15,7 @@ constexpr int kRowThreads = 128;
 constexpr int kRowWarps = kRowThreads / 32;
 
 // What one thread holds of a row of `hidden` elements.
-template <int hidden>
+template <int hidden, typename T>
 struct RowSlice {
   static_assert(hidden > 0 && hidden % 4 == 0);
   static constexpr int kRowGroups = hidden / 4;
@@ -22,7 +23,7 @@ struct RowSlice {
   // Whether every thread holds as many groups; all counts are then compile-time constants.
   static constexpr bool kIsEven = kRowGroups % kRowThreads == 0;
 
-  Bf16Pair group[kGroups][2];
+  Pair<T> group[kGroups][2];
 
   static __device__ __forceinline__ int first_element(int i) {
     return 4 * (static_cast<int>(threadIdx.x) + i * kRowThreads);
@@ -32,10 +33,23 @@ struct RowSlice {
   }
 
   template <int vector>
-  __device__ __forceinline__ void load(const Bf16* row) {
+  __device__ __forceinline__ void load(const T* row) {
 #pragma unroll
     for (int i = 0; i < kGroups; ++i) {
       if (has_group(i)) kiln::load<vector>(row + first_element(i), group[i]);
+    }
+  }
+
+  // Adds a row of the same width.
+  template <int vector>
+  __device__ __forceinline__ void add(const T* row) {
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      if (!has_group(i)) break;
+      Pair<T> term[2];
+      kiln::load<vector>(row + first_element(i), term);
+      group[i][0] = kiln::add(group[i][0], term[0]);
+      group[i][1] = kiln::add(group[i][1], term[1]);
     }
   }
 };
@@ -71,12 +85,12 @@ __device__ __forceinline__ Moments combine(const Moments& b, const Moments& a) {
   return combine(b, a, __frcp_rn(count));
 }
 
-template <int hidden>
-__device__ __forceinline__ Moments thread_moments(const RowSlice<hidden>& slice) {
+template <int hidden, typename T>
+__device__ __forceinline__ Moments thread_moments(const RowSlice<hidden, T>& slice) {
   Moments moments = {0.0f, 0.0f, 0.0f};
 #pragma unroll
-  for (int i = 0; i < RowSlice<hidden>::kGroups; ++i) {
-    if (!RowSlice<hidden>::has_group(i)) break;
+  for (int i = 0; i < slice.kGroups; ++i) {
+    if (!slice.has_group(i)) break;
     const float count = 4 * i;
     push(moments, first(slice.group[i][0]), 1.0f / (count + 1));
     push(moments, second(slice.group[i][0]), 1.0f / (count + 2));
@@ -103,10 +117,10 @@ __device__ __forceinline__ Moments fold_warp(Moments moments) {
 
 // All threads get the row's moments. One barrier: `shared` may be used again only after another
 // barrier, so a loop over rows alternates between two.
-template <int hidden>
-__device__ __forceinline__ Moments row_moments(const RowSlice<hidden>& slice,
+template <int hidden, typename T>
+__device__ __forceinline__ Moments row_moments(const RowSlice<hidden, T>& slice,
                                                Moments (&shared)[kRowWarps]) {
-  constexpr bool is_even = RowSlice<hidden>::kIsEven;
+  constexpr bool is_even = RowSlice<hidden, T>::kIsEven;
   Moments moments = fold_warp<is_even>(thread_moments(slice));
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = moments;
   __syncthreads();

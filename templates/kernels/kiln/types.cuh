@@ -6,17 +6,18 @@
 
 namespace kiln {
 
-enum class Out : unsigned { bf16 = 1, e4m3 = 2, e5m2 = 4 };
+// What a kernel writes; a set. `bf16` and `f16` are the activations in their own type.
+enum class Out : unsigned { residual = 1, bf16 = 2, f16 = 4, e4m3 = 8, e5m2 = 16, nvfp4 = 32 };
 
 __device__ constexpr Out operator|(Out a, Out b) {
   return static_cast<Out>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-__device__ constexpr bool contains(Out set, Out value) {
-  return (static_cast<unsigned>(set) & static_cast<unsigned>(value)) != 0;
+// Whether the set has any of `values`.
+__device__ constexpr bool contains(Out set, Out values) {
+  return (static_cast<unsigned>(set) & static_cast<unsigned>(values)) != 0;
 }
-
-// The order of rounding that a kernel follows.
-enum class Recipe { aten };
+constexpr Out kActivation = Out::bf16 | Out::f16;
+constexpr Out kFp8 = Out::e4m3 | Out::e5m2;
 
 // How 1 / input_scale is rounded.
 enum class Reciprocal {
@@ -27,9 +28,19 @@ enum class Reciprocal {
 struct Bf16 {
   unsigned short bits;
 };
+struct F16 {
+  unsigned short bits;
+};
 
-// Two neighbours in one register, the first in the low half.
-struct Bf16Pair {
+// Types as parameters name them.
+namespace dtype {
+using bf16 = Bf16;
+using f16 = F16;
+}  // namespace dtype
+
+// Two neighbours of type Bf16 or F16 in one register, the first in the low half.
+template <typename T>
+struct Pair {
   unsigned bits;
 };
 
@@ -41,12 +52,30 @@ struct Fp8Pair {
   unsigned short bits;
 };
 
-// Exact.
-__device__ __forceinline__ float first(Bf16Pair pair) {
+// Exact. For F16 in ptx.cuh.
+__device__ __forceinline__ float first(Pair<Bf16> pair) {
   return __uint_as_float(pair.bits << 16);
 }
-__device__ __forceinline__ float second(Bf16Pair pair) {
+__device__ __forceinline__ float second(Pair<Bf16> pair) {
   return __uint_as_float(pair.bits & 0xFFFF0000u);
+}
+
+template <typename T>
+__device__ __forceinline__ Pair<T> ones();
+template <>
+__device__ __forceinline__ Pair<Bf16> ones<Bf16>() {
+  return {0x3F803F80u};
+}
+template <>
+__device__ __forceinline__ Pair<F16> ones<F16>() {
+  return {0x3C003C00u};
+}
+
+// Infinities become the largest finite values.
+__device__ __forceinline__ Pair<F16> limit_to_finite(Pair<F16> pair) {
+  if ((pair.bits & 0x7FFFu) == 0x7C00u) pair.bits -= 1;
+  if ((pair.bits & 0x7FFF0000u) == 0x7C000000u) pair.bits -= 0x10000u;
+  return pair;
 }
 
 }  // namespace kiln

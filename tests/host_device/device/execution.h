@@ -26,6 +26,9 @@ std::uint32_t exchange(std::uint32_t mask, std::uint32_t value, unsigned source)
 
 // The GPU's rsqrtf, where its result for this argument is known; else correctly rounded.
 float reciprocal_square_root(float value);
+// The GPU's expf and tanhf, likewise.
+float exponential(float value);
+float hyperbolic_tangent(float value);
 // The GPU's div.full.f32 of 1 where its result is known; else correctly rounded.
 float divide_full(float a, float b);
 

@@ -8,6 +8,7 @@
 #include "execution.h"
 #include "floats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -63,6 +64,8 @@ Value shuffle(std::uint32_t mask, Value value, unsigned source) {
 #define fminf ::kiln::host::minimum
 #define fmaxf ::kiln::host::maximum
 #define rsqrtf ::kiln::host::reciprocal_square_root
+#define expf ::kiln::host::exponential
+#define tanhf ::kiln::host::hyperbolic_tangent
 
 inline float __uint_as_float(unsigned bits) {
   return kiln::host::float_of(bits);

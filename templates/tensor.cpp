@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates/tensor.h"
+
+#include "support/text.h"
+#include "templates/parameter_value.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace kiln {
+namespace {
+
+template <typename Value>
+const Value* find(const std::vector<std::pair<std::string, Value>>& list, std::string_view name) {
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [&](const auto& entry) { return entry.first == name; });
+  return found == list.end() ? nullptr : &found->second;
+}
+
+bool is_integer(const KernelArgument& argument) {
+  return argument.kind == ArgumentKind::int32 || argument.kind == ArgumentKind::int64;
+}
+
+bool is_used(const Variant& variant, const KernelArgument& argument) {
+  return argument.used_when.holds(variant.parameters());
+}
+
+// An integer argument or parameter.
+Result<std::int64_t> value_of(const Variant& variant,
+                              const IntegerArguments& arguments,
+                              std::string_view name) {
+  if (const std::int64_t* value = find(arguments, name)) return *value;
+  if (const std::string* value = find(variant.parameters(), name)) {
+    if (const auto number = parse_integer(*value)) return *number;
+  }
+  return failure(Code::invalid_argument, "argument \"{}\" must be given", name);
+}
+
+Result<std::vector<std::int64_t>> evaluate(const Variant& variant,
+                                           const IntegerArguments& arguments,
+                                           const std::vector<Extent>& extents) {
+  std::vector<std::int64_t> values;
+  for (const Extent& extent : extents) {
+    KILN_TRY_ASSIGN(values.emplace_back(), extent.evaluate([&](std::string_view name) {
+      return value_of(variant, arguments, name);
+    }));
+  }
+  return values;
+}
+
+// The dimensions of a pointer argument in this variant; empty if they are not stated.
+std::vector<Extent> extents_of(const Variant& variant, const KernelArgument& argument) {
+  for (const ShapeRule& rule : argument.shape) {
+    if (rule.when.holds(variant.parameters())) return rule.extents;
+  }
+  return {};
+}
+
+class Completion {
+ public:
+  Completion(const Variant& variant, const IntegerArguments& given)
+      : variant_(variant), manifest_(variant.manifest()), known_(given) {}
+
+  Result<IntegerArguments> run() {
+    for (const auto& [name, value] : known_) {
+      const auto declared =
+          std::find_if(manifest_.arguments.begin(), manifest_.arguments.end(),
+                       [&](const auto& a) { return a.name == name && is_integer(a); });
+      if (declared == manifest_.arguments.end()) {
+        return failure(Code::invalid_argument, "template \"{}\" has no integer argument {}",
+                       manifest_.name, in_quotes(name));
+      }
+    }
+    add_unused_and_examples();
+    for (const KernelArgument& argument : manifest_.arguments) {
+      if (argument.kind != ArgumentKind::pointer || !is_used(variant_, argument)) continue;
+      KILN_TRY(add_strides(argument).with_context("argument " + in_quotes(argument.name)));
+    }
+    IntegerArguments complete;
+    for (const KernelArgument& argument : manifest_.arguments) {
+      if (!is_integer(argument)) continue;
+      KILN_TRY_ASSIGN(const std::int64_t value, value_of(variant_, known_, argument.name));
+      complete.emplace_back(argument.name, value);
+    }
+    return complete;
+  }
+
+ private:
+  void add_unused_and_examples() {
+    for (const KernelArgument& argument : manifest_.arguments) {
+      if (!is_integer(argument) || find(known_, argument.name) != nullptr) continue;
+      if (!is_used(variant_, argument)) {
+        known_.emplace_back(argument.name, 0);
+      } else if (argument.example) {
+        known_.emplace_back(argument.name, *argument.example);
+      }
+    }
+  }
+
+  // From the innermost dimension outwards: each as if nothing lay between its elements.
+  Status add_strides(const KernelArgument& argument) {
+    KILN_TRY_ASSIGN(const auto shape, evaluate(variant_, known_, extents_of(variant_, argument)));
+    std::int64_t dense = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      if (i < argument.strides.size()) {
+        const Extent& stride = argument.strides[i];
+        const std::vector<std::string_view> names = stride.names();
+        if (names.size() == 1 && find(known_, names[0]) == nullptr) {
+          known_.emplace_back(names[0], saturating_product(dense, stride.divisor()));
+        }
+        KILN_TRY_ASSIGN(dense, stride.evaluate([&](std::string_view name) {
+          return value_of(variant_, known_, name);
+        }));
+      }
+      dense = saturating_product(dense, shape[i]);
+    }
+    return {};
+  }
+
+  const Variant& variant_;
+  const Manifest& manifest_;
+  IntegerArguments known_;
+};
+
+Result<TensorLayout> tensor_layout(const Variant& variant,
+                                   const IntegerArguments& arguments,
+                                   const KernelArgument& argument) {
+  if (argument.shape.empty()) {
+    return failure(Code::unsupported, "template \"{}\" does not say the shape of argument \"{}\"",
+                   variant.manifest().name, argument.name);
+  }
+  TensorLayout layout{.name = argument.name,
+                      .dtype = dtype_of(variant, argument),
+                      .is_output = argument.is_output,
+                      .is_positive = argument.is_positive,
+                      .shape = {},
+                      .strides = {}};
+  layout.element_bytes = dtype_bytes(layout.dtype);
+  KILN_TRY_ASSIGN(layout.shape, evaluate(variant, arguments, extents_of(variant, argument)));
+  KILN_TRY_ASSIGN(layout.strides, evaluate(variant, arguments, argument.strides));
+  const std::size_t given = layout.strides.size();
+  layout.strides.resize(layout.shape.size(), 1);
+  for (std::size_t i = layout.shape.size() - 1; i-- > given;) {
+    layout.strides[i] = saturating_product(layout.strides[i + 1], layout.shape[i + 1]);
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::int64_t TensorLayout::element_count() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape)
+    count = saturating_product(count, extent);
+  return count;
+}
+
+std::int64_t TensorLayout::span() const {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return 0;
+    const std::int64_t step = saturating_product(shape[i] - 1, strides[i]);
+    if (__builtin_add_overflow(last, step, &last)) return step;
+  }
+  return last + 1;
+}
+
+Result<IntegerArguments> complete_arguments(const Variant& variant, const IntegerArguments& given) {
+  return Completion(variant, given).run();
+}
+
+Result<std::vector<TensorLayout>> tensor_layouts(const Variant& variant,
+                                                 const IntegerArguments& arguments) {
+  std::vector<TensorLayout> layouts;
+  for (const KernelArgument& argument : variant.manifest().arguments) {
+    if (argument.kind != ArgumentKind::pointer || !is_used(variant, argument)) continue;
+    KILN_TRY_ASSIGN(layouts.emplace_back(), tensor_layout(variant, arguments, argument));
+  }
+  return layouts;
+}
+
+}  // namespace kiln
