@@ -4,7 +4,7 @@
 // The CUDA driver, loaded with dlopen: machines that only compile have none, and a program linked
 // to libcuda.so.1 would not even start there. Never unloaded. This table is the only place that
 // names driver functions; each is resolved with the version that introduced the form compiled
-// against.
+// against (of cuEventElapsedTime the first version, whose form is the same).
 
 #include "support/status.h"
 
@@ -44,7 +44,23 @@ namespace kiln {
   X(cuMemAlloc, 3020)                     \
   X(cuMemFree, 3020)                      \
   X(cuMemcpyHtoD, 3020)                   \
-  X(cuMemcpyDtoH, 3020)
+  X(cuMemcpyDtoH, 3020)                   \
+  X(cuMemcpyDtoDAsync, 3020)              \
+  X(cuMemsetD8, 3020)                     \
+  X(cuMemGetInfo, 3020)                   \
+  X(cuStreamCreate, 2000)                 \
+  X(cuStreamDestroy, 4000)                \
+  X(cuStreamBeginCapture, 10010)          \
+  X(cuStreamEndCapture, 10000)            \
+  X(cuEventCreate, 2000)                  \
+  X(cuEventRecord, 2000)                  \
+  X(cuEventSynchronize, 2000)             \
+  X(cuEventElapsedTime, 2000)             \
+  X(cuEventDestroy, 4000)                 \
+  X(cuGraphInstantiateWithFlags, 11040)   \
+  X(cuGraphLaunch, 10000)                 \
+  X(cuGraphExecDestroy, 10000)            \
+  X(cuGraphDestroy, 10000)
 
 struct DriverApi {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the argument is the name that is declared

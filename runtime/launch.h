@@ -16,6 +16,7 @@
 
 namespace kiln {
 
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): one member of a union
 struct Argument {
   ArgumentKind kind = ArgumentKind::pointer;
   union {

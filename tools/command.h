@@ -16,6 +16,8 @@ namespace kiln {
 using RunCommand = std::function<Result<ExitCode>(Invocation&)>;
 using DefineCommand = RunCommand (*)(CLI::App& command);
 
+RunCommand cmd_bench(CLI::App& command);
+RunCommand cmd_check(CLI::App& command);
 RunCommand cmd_doctor(CLI::App& command);
 RunCommand cmd_ls(CLI::App& command);
 RunCommand cmd_models(CLI::App& command);

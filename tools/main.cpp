@@ -22,6 +22,8 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"warm", cmd_warm, "compile variants ahead of use"},
+    {"check", cmd_check, "compare kernels with their references, bit by bit"},
+    {"bench", cmd_bench, "time kernels against a copy of as many bytes"},
     {"ls", cmd_ls, "list the entries of the cache"},
     {"show", cmd_show, "print everything about one entry"},
     {"templates", cmd_templates, "list the templates and their parameters"},
@@ -34,7 +36,7 @@ constexpr const char* kExitCodes =
     "Exit status: 0 done, 1 failed, 2 usage, 3 unavailable (NVRTC, driver or device), 4 not found.";
 
 struct Program {
-  CLI::App app{"Compiles CUDA kernels ahead of use and looks into the cache.", "kiln"};
+  CLI::App app{"Compiles, checks and times CUDA kernels, and looks into the cache.", "kiln"};
   std::optional<std::string> cache_dir;
   bool is_json = false;
   std::vector<std::pair<CLI::App*, RunCommand>> commands;
