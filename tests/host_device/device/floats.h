@@ -27,9 +27,8 @@ inline float f16_to_float(std::uint32_t bits) {
   const std::uint32_t exponent = bits >> 10 & 0x1F;
   const std::uint32_t mantissa = bits & 0x3FF;
   if (exponent == 0x1F) return float_of(sign | 0x7F800000 | mantissa << 13);
-  const float magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(mantissa), -24)
-                              : float_of((exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
+                                        : float_of((exponent + 112) << 23 | mantissa << 13);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
