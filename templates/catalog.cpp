@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <system_error>
 
 namespace kiln {
@@ -119,25 +120,29 @@ Result<std::vector<std::string>> list_manifests(const std::string& directory) {
   return files;
 }
 
-Status add(Templates& templates, std::shared_ptr<const Template> added) {
-  for (const auto& known : templates) {
-    if (known->manifest.name != added->manifest.name) continue;
-    return failure(Code::invalid_argument, "the name \"{}\" is taken by a template of {}",
-                   known->manifest.name,
-                   known->origin == kEmbedded ? "Kiln itself" : in_quotes(known->origin));
+constexpr std::string_view kReferenceSuffix = "_reference";
+
+// The embedded manifest that NAME or NAME_reference comes from.
+const EmbeddedFile* find_embedded_manifest(std::string_view name) {
+  if (name.ends_with(kReferenceSuffix)) name.remove_suffix(kReferenceSuffix.size());
+  for (const EmbeddedFile& file : embedded_kernels()) {
+    if (file.name.ends_with(kSuffix) && stem_of(file.name) == name) return &file;
   }
-  templates.push_back(std::move(added));
-  return {};
+  return nullptr;
 }
 
-Status add_embedded(Templates& templates) {
-  for (const EmbeddedFile& file : embedded_kernels()) {
-    if (!file.name.ends_with(kSuffix)) continue;
-    auto loaded = load_embedded(file);
-    if (!loaded.is_ok()) return loaded.status().with_context(file.name);
-    for (auto& added : *loaded)
-      KILN_TRY(add(templates, std::move(added)).with_context(file.name));
+Status add(Templates& templates, std::shared_ptr<const Template> added) {
+  const std::string& name = added->manifest.name;
+  for (const auto& known : templates) {
+    if (known->manifest.name != name) continue;
+    return failure(Code::invalid_argument, "the name \"{}\" is taken by a template of {}", name,
+                   in_quotes(known->origin));
   }
+  if (find_embedded_manifest(name) != nullptr) {
+    return failure(Code::invalid_argument, "the name \"{}\" is taken by a template of Kiln itself",
+                   name);
+  }
+  templates.push_back(std::move(added));
   return {};
 }
 
@@ -155,25 +160,64 @@ Status add_directory(Templates& templates, const std::string& directory) {
   return {};
 }
 
+std::shared_ptr<const Template> find_in(const Templates& templates, std::string_view name) {
+  const auto found = std::find_if(templates.begin(), templates.end(), [&](const auto& candidate) {
+    return candidate->manifest.name == name;
+  });
+  return found == templates.end() ? nullptr : *found;
+}
+
 }  // namespace
 
-Result<Catalog> Catalog::open(const std::vector<std::string>& user_directories) {
-  Catalog catalog;
-  KILN_TRY(add_embedded(catalog.templates_));
-  for (const std::string& directory : user_directories) {
-    KILN_TRY(add_directory(catalog.templates_, directory));
+struct Catalog::Loaded {
+  std::mutex mutex;
+  Templates templates;  // the user's, and the embedded ones that were asked for
+
+  // Null if there is no such template. With the mutex held.
+  Result<std::shared_ptr<const Template>> find(std::string_view name) {
+    if (auto known = find_in(templates, name)) return known;
+    const EmbeddedFile* file = find_embedded_manifest(name);
+    if (file == nullptr || find_in(templates, stem_of(file->name)) != nullptr) {
+      return std::shared_ptr<const Template>();
+    }
+    auto loaded = load_embedded(*file);
+    if (!loaded.is_ok()) return loaded.status().with_context(file->name);
+    templates.insert(templates.end(), loaded->begin(), loaded->end());
+    return find_in(*loaded, name);
   }
-  std::sort(catalog.templates_.begin(), catalog.templates_.end(),
-            [](const auto& a, const auto& b) { return a->manifest.name < b->manifest.name; });
-  return catalog;
+
+  Status load_all() {
+    for (const EmbeddedFile& file : embedded_kernels()) {
+      if (file.name.ends_with(kSuffix)) KILN_TRY(find(stem_of(file.name)).status());
+    }
+    std::sort(templates.begin(), templates.end(),
+              [](const auto& a, const auto& b) { return a->manifest.name < b->manifest.name; });
+    return {};
+  }
+};
+
+Result<Catalog> Catalog::open(const std::vector<std::string>& user_directories) {
+  auto loaded = std::make_shared<Loaded>();
+  for (const std::string& directory : user_directories) {
+    KILN_TRY(add_directory(loaded->templates, directory));
+  }
+  return Catalog(std::move(loaded));
+}
+
+Result<Templates> Catalog::templates() const {
+  const std::lock_guard lock(loaded_->mutex);
+  KILN_TRY(loaded_->load_all());
+  return loaded_->templates;
 }
 
 Result<std::shared_ptr<const Template>> Catalog::find(std::string_view name) const {
+  const std::lock_guard lock(loaded_->mutex);
+  KILN_TRY_ASSIGN(auto found, loaded_->find(name));
+  if (found != nullptr) return found;
+  KILN_TRY(loaded_->load_all());
   std::vector<std::string_view> names;
-  for (const auto& candidate : templates_) {
-    if (candidate->manifest.name == name) return candidate;
-    names.push_back(candidate->manifest.name);
-  }
+  for (const auto& known : loaded_->templates)
+    names.push_back(known->manifest.name);
   return failure(Code::not_found, "template {} is not known; known: {}", in_quotes(name),
                  joined(names, ", "));
 }

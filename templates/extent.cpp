@@ -26,7 +26,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 Status is_no_extent(std::string_view text) {
   return failure(Code::invalid_argument,
-                 "{} is no extent such as \"rows\", \"2*columns\" or \"rows*columns/16\"",
+                 R"({} is no extent such as "rows", "2*columns" or "rows*columns/16")",
                  in_quotes(text));
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -58,17 +59,17 @@ std::vector<Extent> extents_of(const Variant& variant, const KernelArgument& arg
 
 class Completion {
  public:
-  Completion(const Variant& variant, const IntegerArguments& given)
-      : variant_(variant), manifest_(variant.manifest()), known_(given) {}
+  Completion(const Variant& variant, IntegerArguments given)
+      : variant_(variant), manifest_(variant.manifest()), known_(std::move(given)) {}
 
   Result<IntegerArguments> run() {
-    for (const auto& [name, value] : known_) {
+    for (const auto& entry : known_) {
       const auto declared =
           std::find_if(manifest_.arguments.begin(), manifest_.arguments.end(),
-                       [&](const auto& a) { return a.name == name && is_integer(a); });
+                       [&](const auto& a) { return a.name == entry.first && is_integer(a); });
       if (declared == manifest_.arguments.end()) {
         return failure(Code::invalid_argument, "template \"{}\" has no integer argument {}",
-                       manifest_.name, in_quotes(name));
+                       manifest_.name, in_quotes(entry.first));
       }
     }
     add_unused_and_examples();
@@ -126,7 +127,7 @@ Result<TensorLayout> tensor_layout(const Variant& variant,
                                    const IntegerArguments& arguments,
                                    const KernelArgument& argument) {
   if (argument.shape.empty()) {
-    return failure(Code::unsupported, "template \"{}\" does not say the shape of argument \"{}\"",
+    return failure(Code::unsupported, R"(template "{}" does not say the shape of argument "{}")",
                    variant.manifest().name, argument.name);
   }
   TensorLayout layout{.name = argument.name,

@@ -171,10 +171,11 @@ std::string list_text(const std::vector<std::shared_ptr<const Template>>& templa
 
 Result<ExitCode> run(Invocation& invocation, const std::optional<std::string>& name) {
   KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(invocation.environment.template_path));
-  std::vector<std::shared_ptr<const Template>> templates = catalog.templates();
+  std::vector<std::shared_ptr<const Template>> templates;
   if (name) {
-    KILN_TRY_ASSIGN(auto found, catalog.find(*name));
-    templates = {std::move(found)};
+    KILN_TRY_ASSIGN(templates.emplace_back(), catalog.find(*name));
+  } else {
+    KILN_TRY_ASSIGN(templates, catalog.templates());
   }
   if (invocation.is_json) {
     Json list = Json::array();

@@ -93,7 +93,8 @@ Result<int> driver_version(Devices& devices) {
 
 Result<std::size_t> count_templates(const Invocation& invocation) {
   KILN_TRY_ASSIGN(const Catalog catalog, Catalog::open(invocation.environment.template_path));
-  return catalog.templates().size();
+  KILN_TRY_ASSIGN(const auto templates, catalog.templates());
+  return templates.size();
 }
 
 }  // namespace

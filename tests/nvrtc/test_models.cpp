@@ -80,7 +80,9 @@ TEST_SUITE("models") {
   TEST_CASE("every template but a yardstick has a reference with the same arguments") {
     const auto catalog = Catalog::open({});
     REQUIRE(catalog.is_ok());
-    for (const auto& source : catalog->templates()) {
+    const auto templates = catalog->templates();
+    REQUIRE(templates.is_ok());
+    for (const auto& source : *templates) {
       const Manifest& manifest = source->manifest;
       if (manifest.name == "device_copy" || manifest.name.ends_with("_reference")) continue;
       const auto reference = catalog->find(reference_name(manifest.name));

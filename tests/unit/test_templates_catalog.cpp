@@ -48,9 +48,11 @@ TEST_SUITE("Catalog") {
   TEST_CASE("the embedded templates are there, sorted, with the sources they include") {
     const auto catalog = Catalog::open({});
     REQUIRE_MESSAGE(catalog.is_ok(), catalog.status().message());
-    REQUIRE(catalog->templates().size() >= 2);
-    for (std::size_t i = 1; i < catalog->templates().size(); ++i) {
-      CHECK(catalog->templates()[i - 1]->manifest.name < catalog->templates()[i]->manifest.name);
+    const auto templates = catalog->templates();
+    REQUIRE_MESSAGE(templates.is_ok(), templates.status().message());
+    REQUIRE(templates->size() >= 2);
+    for (std::size_t i = 1; i < templates->size(); ++i) {
+      CHECK((*templates)[i - 1]->manifest.name < (*templates)[i]->manifest.name);
     }
     const auto found = catalog->find("layernorm_modulate");
     REQUIRE(found.is_ok());
