@@ -242,7 +242,7 @@ Result<Engine::Found> Engine::build(const Request& request) {
       .name_expression = request.specialization.name_expression,
       .target = request.target,
       .options = fields.options,
-      .allow_spills = request.variant.manifest().allow_spills,
+      .allow_spills = may_spill(request.variant),
   };
   const auto compile_in_turn = [&] {
     const CompileScheduler::Slot slot(scheduler_);

@@ -157,6 +157,17 @@ Status read_least_target(JsonObject& object, TargetRule& rule) {
   return object.required("reason", rule.reason);
 }
 
+// true, false or a condition.
+Status read_spills(JsonObject& object, std::optional<Condition>& spills) {
+  const Json* json = object.find("allow_spills");
+  if (json == nullptr) return {};
+  if (json->is_object()) return object.required("allow_spills", spills);
+  bool is_allowed = true;
+  KILN_TRY(object.required("allow_spills", is_allowed));
+  if (!is_allowed) spills.reset();
+  return {};
+}
+
 Status read_manifest(JsonObject& object, Manifest& manifest) {
   std::int64_t schema = 0;
   KILN_TRY(object.required("schema", schema));
@@ -177,7 +188,7 @@ Status read_manifest(JsonObject& object, Manifest& manifest) {
   KILN_TRY(read_list(object, "arguments", manifest.arguments, read_kernel_argument));
   KILN_TRY(object.require("launch"));
   KILN_TRY(read_launch(*object.find("launch"), manifest.launch).with_context("launch"));
-  KILN_TRY(object.optional("allow_spills", manifest.allow_spills));
+  KILN_TRY(read_spills(object, manifest.spills));
   if (const Json* reference = object.find("reference")) {
     KILN_TRY(read_reference(*reference, manifest.reference.emplace()).with_context("reference"));
   }
@@ -206,7 +217,7 @@ Manifest reference_manifest(const Manifest& manifest) {
   reference.instantiation = manifest.reference->instantiation;
   reference.launch = manifest.reference->launch;
   reference.tuning.clear();
-  reference.allow_spills = true;
+  reference.spills = Condition{};
   reference.reference.reset();
   return reference;
 }

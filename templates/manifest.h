@@ -124,7 +124,8 @@ struct Manifest {
   std::vector<TuningRule> tuning;  // for each name, the first rule that holds gives the value
   std::vector<KernelArgument> arguments;
   LaunchRule launch;
-  bool allow_spills = true;  // false: a variant that spills registers is an error
+  // Where registers may spill; elsewhere a variant that does is an error. None: nowhere.
+  std::optional<Condition> spills = Condition{};
   std::optional<ReferenceKernel> reference;
 
   const Parameter* find_parameter(std::string_view parameter) const;

@@ -59,6 +59,7 @@ class Checker {
     for (const TargetRule& rule : manifest_.least_target) {
       KILN_TRY(check(rule.when, "least_target: when"));
     }
+    if (manifest_.spills) KILN_TRY(check(*manifest_.spills, "allow_spills"));
     return {};
   }
 

@@ -187,6 +187,11 @@ Result<Specialization> specialize(const Variant& variant, ComputeCapability capa
   return specialization;
 }
 
+bool may_spill(const Variant& variant) {
+  const std::optional<Condition>& spills = variant.manifest().spills;
+  return spills && spills->holds(variant.parameters());
+}
+
 std::string_view dtype_of(const Variant& variant, const KernelArgument& argument) {
   for (const DtypeRule& rule : argument.dtype) {
     if (!rule.when.holds(variant.parameters())) continue;

@@ -57,6 +57,9 @@ struct Specialization {
   std::vector<bool> is_used;
 };
 
+// Whether the variant's code may spill registers.
+bool may_spill(const Variant& variant);
+
 // A pointer argument's element type in this variant; empty for other arguments.
 std::string_view dtype_of(const Variant& variant, const KernelArgument& argument);
 

@@ -30,8 +30,8 @@ struct Measurement {
   }
 };
 
-// `device_copy` is the template of that name, for the same device; `integers` are complete. The codes of
-// Workload::make and launch; unavailable if the driver lacks what timing takes.
+// `device_copy` is the template of that name, for the same device; `integers` are complete. The
+// codes of Workload::make and launch; unavailable if the driver lacks what timing takes.
 Result<Measurement> measure(Kernel& kernel,
                             Kernel& copy,
                             const IntegerArguments& integers,

@@ -65,8 +65,9 @@ struct Session {
 Result<std::vector<Result<Measurement>>> measure_all(Console& console,
                                                      const Session& session,
                                                      const std::vector<KernelCase>& cases) {
-  KILN_TRY_ASSIGN(const auto copy, Kernel::acquire(session.engine, session.devices,
-                                                   {.spec = "device_copy", .device = session.device}));
+  KILN_TRY_ASSIGN(const auto copy,
+                  Kernel::acquire(session.engine, session.devices,
+                                  {.spec = "device_copy", .device = session.device}));
   std::optional<Progress> progress;
   if (console.is_terminal()) progress.emplace(console, cases.size());
   std::vector<Result<Measurement>> measured;

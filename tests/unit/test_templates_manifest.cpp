@@ -72,7 +72,7 @@ TEST_SUITE("Manifest") {
     CHECK(manifest->launch.grid[0].per_block.text() == "4");
     CHECK(manifest->launch.grid[1].max == 100);
     CHECK(manifest->launch.shared_bytes.text() == "columns");
-    CHECK_FALSE(manifest->allow_spills);
+    CHECK_FALSE(manifest->spills.has_value());
   }
 
   TEST_CASE("an unknown member is refused by its name, wherever it stands") {
@@ -165,6 +165,21 @@ TEST_SUITE("Manifest") {
     CHECK(refusal(R"("dtype": "i64")", R"("dtype": "i65")") ==
           "argument \"sums\": dtype is \"i65\"; allowed: bf16, f16, f32, e4m3, e5m2, u8, i32, i64, "
           "or a choice of these");
+  }
+
+  TEST_CASE("spills are allowed everywhere, nowhere or where a condition holds") {
+    const auto spills = [](std::string_view value) {
+      return parse_manifest(replaced(kScaleManifest, R"("allow_spills": false)",
+                                     fmt::format(R"("allow_spills": {})", value)))
+          ->spills;
+    };
+    CHECK(spills("true")->terms.empty());
+    CHECK_FALSE(spills("false").has_value());
+    CHECK(spills(R"({"columns": {"min": 1024}})")->terms.size() == 1);
+    CHECK(refusal(R"("allow_spills": false)", R"("allow_spills": {"rows": 1})")
+              .starts_with("allow_spills: no parameter \"rows\""));
+    CHECK(refusal(R"("allow_spills": false)", R"("allow_spills": 1)") ==
+          "allow_spills: must be true or false");
   }
 
   TEST_CASE("a tuning name must be used, and set whatever the variant") {
