@@ -64,8 +64,10 @@ std::string shape_text(const Variant& variant,
                        const IntegerArguments& given,
                        const IntegerArguments& integers) {
   std::vector<std::string> texts;
-  for (const auto& [name, value] : given)
-    texts.push_back(fmt::format("{}={}", name, value));
+  // Without strides, which would fill the line; JSON has them.
+  for (const auto& [name, value] : given) {
+    if (!name.ends_with("_stride")) texts.push_back(fmt::format("{}={}", name, value));
+  }
   for (const KernelArgument& argument : variant.manifest().arguments) {
     if (!argument.example || find(given, argument.name) != nullptr) continue;
     if (!argument.used_when.holds(variant.parameters())) continue;
