@@ -105,6 +105,43 @@ TEST_SUITE("host prelude") {
     CHECK(mismatches == 0);
   }
 
+  TEST_CASE("fp16 converts to fp32 exactly and back, ties to even") {
+    int mismatches = 0;
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+      const float value = first(Pair<F16>{bits});
+      const bool is_nan = (bits & 0x7C00) == 0x7C00 && (bits & 0x3FF) != 0;
+      if (round_to<F16>(value, 0.0F).bits != (is_nan ? 0x7FFFU : bits)) ++mismatches;
+      // Half of the way to the next, and a little more.
+      if ((bits & 0x7FFF) >= 0x7BFF) continue;
+      const float next = first(Pair<F16>{bits + 1});
+      const float middle = (value + next) / 2;
+      const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;
+      if (round_to<F16>(middle, 0.0F).bits != even) ++mismatches;
+      if (round_to<F16>(std::nextafter(middle, next), 0.0F).bits != bits + 1) ++mismatches;
+    }
+    CHECK(mismatches == 0);
+    CHECK(round_to<F16>(65519.0F, 65520.0F).bits == 0x7C007BFF);
+    CHECK(round_to<F16>(-1e30F, kInfinity).bits == 0x7C00FC00);
+  }
+
+  TEST_CASE("E2M1 takes the nearest of its eight magnitudes, ties to even") {
+    constexpr std::array kMagnitudes = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+    for (unsigned code = 0; code < kMagnitudes.size(); ++code) {
+      CHECK(convert_to_e2m1(kMagnitudes[code], -kMagnitudes[code]) == (code | (code | 8U) << 4));
+      if (code + 1 == kMagnitudes.size()) continue;
+      const float middle = (kMagnitudes[code] + kMagnitudes[code + 1]) / 2;
+      const unsigned even = code % 2 == 0 ? code : code + 1;
+      CHECK(convert_to_e2m1(middle, std::nextafter(middle, 10.0F)) == (even | (code + 1) << 4));
+    }
+    CHECK(convert_to_e2m1(kInfinity, -1e30F) == 0xF7);
+    CHECK(convert_to_e2m1(quiet_nan_with_payload(), 0.1F) == 0x07);
+  }
+
+  TEST_CASE("infinities of fp16 are limited to the largest finite values") {
+    CHECK(limit_to_finite(Pair<F16>{0x7C00FC00}).bits == 0x7BFFFBFF);
+    CHECK(limit_to_finite(Pair<F16>{0x7FFF7BFF}).bits == 0x7FFF7BFF);
+  }
+
   TEST_CASE("every operation returns the one NaN of a GPU") {
     const float nan = quiet_nan_with_payload();
     const std::array results = {__fadd_rn(nan, 1.0F),
@@ -153,6 +190,17 @@ TEST_SUITE("host prelude") {
     CHECK(rsqrtf(16.0F) == 0.25F);
     CHECK(divide_full(1.0F, 3.0F) == 0.25F);
     CHECK(divide_full(1.0F, 8.0F) == 0.125F);
+    values.exponential[host::bits_of(1.0F)] = 2.75F;
+    values.hyperbolic_tangent[host::bits_of(1.0F)] = 0.75F;
+    CHECK(expf(1.0F) == 2.75F);
+    CHECK(expf(0.0F) == 1.0F);
+    CHECK(tanhf(1.0F) == 0.75F);
+    CHECK(tanhf(-kInfinity) == -1.0F);
+    // A result without its argument serves what it is a neighbour of.
+    const float near = std::nextafter(rsqrtf(3.0F), 1.0F);
+    values.reciprocal_square_roots.insert(near);
+    CHECK(rsqrtf(3.0F) == near);
+    CHECK(rsqrtf(5.0F) == host::correct_reciprocal_square_root(5.0F));
     host::set_device_values(nullptr);
     CHECK(rsqrtf(4.0F) == 0.5F);
   }
