@@ -74,7 +74,7 @@ Result<Term> parse_term(const std::string& name, const nlohmann::json& json) {
 }
 
 bool contains_any(std::string_view value, const std::vector<std::string>& wanted) {
-  const std::vector<std::string_view> members = split_set(value);
+  const std::vector<std::string_view> members = split(value, '+');
   return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& candidate) {
     return value == candidate ||
            std::find(members.begin(), members.end(), candidate) != members.end();

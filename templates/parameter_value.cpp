@@ -78,7 +78,7 @@ std::optional<std::string> canonical_real(const Parameter& parameter, std::strin
 }
 
 std::optional<std::string> canonical_set(const Parameter& parameter, std::string_view given) {
-  const std::vector<std::string_view> members = split_set(given);
+  const std::vector<std::string_view> members = split(given, '+');
   for (std::string_view member : members) {
     if (!is_listed(parameter, member)) return std::nullopt;
     if (std::count(members.begin(), members.end(), member) > 1) return std::nullopt;
@@ -127,13 +127,13 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-std::vector<std::string_view> split_set(std::string_view value) {
-  std::vector<std::string_view> members;
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
   while (true) {
-    const std::size_t end = value.find('+');
-    members.push_back(value.substr(0, end));
-    if (end == std::string_view::npos) return members;
-    value.remove_prefix(end + 1);
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
   }
 }
 
@@ -182,7 +182,7 @@ std::string cpp_spelling(const Parameter& parameter, std::string_view canonical)
       return scoped(canonical);
     case ParameterType::set: {
       std::vector<std::string> members;
-      for (std::string_view member : split_set(canonical))
+      for (std::string_view member : split(canonical, '+'))
         members.push_back(scoped(member));
       return fmt::format("({})", joined(members, " | "));
     }

@@ -18,8 +18,8 @@ namespace kiln {
 // Decimal digits after an optional sign; nothing else, and no more than 64 bits.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
-// Splits a set's value at '+'.
-std::vector<std::string_view> split_set(std::string_view value);
+// The parts between separators, empty ones too: a set's values lie between '+'.
+std::vector<std::string_view> split(std::string_view text, char separator);
 
 // invalid_argument: `parameter "hidden" is 6143; allowed: a multiple of 4 from 4 to 16384`.
 Result<std::string> canonical_value(const Parameter& parameter, std::string_view given);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/text.h"
 #include "templates/extent.h"
+#include "templates/named_values.h"
 #include "templates/parameter_value.h"
 #include "templates/variant.h"
 
@@ -11,13 +12,6 @@ namespace kiln {
 namespace {
 
 using Tuning = std::vector<std::pair<std::string, std::int64_t>>;
-
-template <typename Value>
-const Value* find(const std::vector<std::pair<std::string, Value>>& list, std::string_view name) {
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
-  return found == list.end() ? nullptr : &found->second;
-}
 
 Status check_target(const Variant& variant, ComputeCapability capability) {
   for (const TargetRule& rule : variant.manifest().least_target) {
@@ -34,7 +28,7 @@ Tuning resolve_tuning(const Variant& variant, ComputeCapability capability) {
   for (const TuningRule& rule : variant.manifest().tuning) {
     if (!rule.when.holds(variant.parameters(), capability)) continue;
     for (const auto& [name, value] : rule.values) {
-      if (find(tuning, name) == nullptr) tuning.emplace_back(name, value);
+      if (find_value(tuning, name) == nullptr) tuning.emplace_back(name, value);
     }
   }
   std::sort(tuning.begin(), tuning.end());
@@ -48,8 +42,8 @@ Status unset(const Variant& variant, std::string_view name) {
 
 // A tuning value or an integer parameter.
 Result<std::int64_t> value_of(const Variant& variant, const Tuning& tuning, std::string_view name) {
-  if (const std::int64_t* value = find(tuning, name)) return *value;
-  if (const std::string* value = find(variant.parameters(), name)) {
+  if (const std::int64_t* value = find_value(tuning, name)) return *value;
+  if (const std::string* value = find_value(variant.parameters(), name)) {
     if (const auto number = parse_integer(*value)) return *number;
   }
   return unset(variant, name);
@@ -64,10 +58,10 @@ Result<std::string> name_expression(const Variant& variant, const Tuning& tuning
   std::vector<std::string> arguments;
   for (const std::string& name : manifest.instantiation) {
     if (const Parameter* parameter = manifest.find_parameter(name)) {
-      const std::string* value = find(variant.parameters(), name);
+      const std::string* value = find_value(variant.parameters(), name);
       if (value == nullptr) return unset(variant, name);
       arguments.push_back(cpp_spelling(*parameter, *value));
-    } else if (const std::int64_t* value = find(tuning, name)) {
+    } else if (const std::int64_t* value = find_value(tuning, name)) {
       arguments.push_back(fmt::format("{}", *value));
     } else {
       return unset(variant, name);
@@ -153,7 +147,7 @@ Result<std::int64_t> grid_size(const Counts& counts,
                                std::int64_t limit) {
   KILN_TRY_ASSIGN(const std::int64_t over,
                   rule.over.evaluate([&](std::string_view name) -> Result<std::int64_t> {
-                    if (const std::int64_t* value = find(arguments, name)) return *value;
+                    if (const std::int64_t* value = find_value(arguments, name)) return *value;
                     return failure(Code::invalid_argument, "argument \"{}\" must be given", name);
                   }));
   if (over < 1) {
@@ -195,7 +189,7 @@ bool may_spill(const Variant& variant) {
 std::string_view dtype_of(const Variant& variant, const KernelArgument& argument) {
   for (const DtypeRule& rule : argument.dtype) {
     if (!rule.when.holds(variant.parameters())) continue;
-    const std::string* chosen = find(variant.parameters(), rule.dtype);
+    const std::string* chosen = find_value(variant.parameters(), rule.dtype);
     return chosen == nullptr ? rule.dtype : *chosen;
   }
   return {};

@@ -2,6 +2,7 @@
 #include "templates/tensor.h"
 
 #include "support/text.h"
+#include "templates/named_values.h"
 #include "templates/parameter_value.h"
 
 #include <algorithm>
@@ -10,13 +11,6 @@
 
 namespace kiln {
 namespace {
-
-template <typename Value>
-const Value* find(const std::vector<std::pair<std::string, Value>>& list, std::string_view name) {
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
-  return found == list.end() ? nullptr : &found->second;
-}
 
 bool is_integer(const KernelArgument& argument) {
   return argument.kind == ArgumentKind::int32 || argument.kind == ArgumentKind::int64;
@@ -30,8 +24,8 @@ bool is_used(const Variant& variant, const KernelArgument& argument) {
 Result<std::int64_t> value_of(const Variant& variant,
                               const IntegerArguments& arguments,
                               std::string_view name) {
-  if (const std::int64_t* value = find(arguments, name)) return *value;
-  if (const std::string* value = find(variant.parameters(), name)) {
+  if (const std::int64_t* value = find_value(arguments, name)) return *value;
+  if (const std::string* value = find_value(variant.parameters(), name)) {
     if (const auto number = parse_integer(*value)) return *number;
   }
   return failure(Code::invalid_argument, "argument \"{}\" must be given", name);
@@ -89,7 +83,7 @@ class Completion {
  private:
   void add_unused_and_examples() {
     for (const KernelArgument& argument : manifest_.arguments) {
-      if (!is_integer(argument) || find(known_, argument.name) != nullptr) continue;
+      if (!is_integer(argument) || find_value(known_, argument.name) != nullptr) continue;
       if (!is_used(variant_, argument)) {
         known_.emplace_back(argument.name, 0);
       } else if (argument.example) {
@@ -106,7 +100,7 @@ class Completion {
       if (i < argument.strides.size()) {
         const Extent& stride = argument.strides[i];
         const std::vector<std::string_view> names = stride.names();
-        if (names.size() == 1 && find(known_, names[0]) == nullptr) {
+        if (names.size() == 1 && find_value(known_, names[0]) == nullptr) {
           known_.emplace_back(names[0], saturating_product(dense, stride.divisor()));
         }
         KILN_TRY_ASSIGN(dense, stride.evaluate([&](std::string_view name) {

@@ -2,6 +2,7 @@
 #include "templates/variant.h"
 
 #include "support/text.h"
+#include "templates/named_values.h"
 #include "templates/parameter_value.h"
 
 #include <algorithm>
@@ -15,12 +16,6 @@ std::vector<std::string_view> names_of(const std::vector<Parameter>& parameters)
   for (const Parameter& parameter : parameters)
     names.push_back(parameter.name);
   return names;
-}
-
-const std::string* find(const ParameterList& parameters, std::string_view name) {
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
-  return found == parameters.end() ? nullptr : &found->second;
 }
 
 Status check_names(const Manifest& manifest, const ParameterList& given) {
@@ -60,7 +55,7 @@ Status check_constraints(const Manifest& manifest, const ParameterList& paramete
     if (!constraint.when.holds(parameters) || constraint.require.holds(parameters)) continue;
     std::vector<std::string> values;
     for (const auto& term : constraint.require.terms) {
-      if (const std::string* value = find(parameters, term.name)) {
+      if (const std::string* value = find_value(parameters, term.name)) {
         values.push_back(fmt::format("parameter \"{}\" is {}", term.name, *value));
       }
     }
@@ -79,7 +74,7 @@ Result<Variant> Variant::make(std::shared_ptr<const Template> source, const Para
   ParameterList parameters;
   for (const Parameter& parameter : manifest.parameters) {
     KILN_TRY_ASSIGN(std::string value,
-                    settle(manifest, parameter, find(given, parameter.name), parameters));
+                    settle(manifest, parameter, find_value(given, parameter.name), parameters));
     parameters.emplace_back(parameter.name, std::move(value));
   }
   KILN_TRY(check_constraints(manifest, parameters));

@@ -3,6 +3,7 @@
 
 #include "support/text.h"
 #include "templates/models.h"
+#include "templates/named_values.h"
 #include "templates/parameter_value.h"
 
 #include <algorithm>
@@ -15,12 +16,6 @@ namespace {
 
 constexpr std::int64_t kMostDevices = 1024;
 
-const std::int64_t* find(const IntegerArguments& integers, std::string_view name) {
-  const auto found = std::find_if(integers.begin(), integers.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
-  return found == integers.end() ? nullptr : &found->second;
-}
-
 Status bad_shape(std::string_view text) {
   return failure(Code::invalid_argument,
                  "--shape is {}; allowed: NAME=NUMBER, separated by commas, none twice",
@@ -29,16 +24,12 @@ Status bad_shape(std::string_view text) {
 
 Result<IntegerArguments> parse_shape(std::string_view text) {
   IntegerArguments shape;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    const std::string_view pair = text.substr(start, end - start);
+  for (const std::string_view pair : split(text, ',')) {
     const std::size_t equals = std::min(pair.find('='), pair.size());
     const std::string_view name = pair.substr(0, equals);
     const auto value = parse_integer(pair.substr(std::min(equals + 1, pair.size())));
-    if (name.empty() || !value || find(shape, name) != nullptr) return bad_shape(text);
+    if (name.empty() || !value || find_value(shape, name) != nullptr) return bad_shape(text);
     shape.emplace_back(name, *value);
-    start = end + 1;
   }
   return shape;
 }
@@ -46,7 +37,7 @@ Result<IntegerArguments> parse_shape(std::string_view text) {
 // Before memory is allocated for them; the launch checks the rest.
 Status check_range(const Variant& variant, const IntegerArguments& integers) {
   for (const KernelArgument& argument : variant.manifest().arguments) {
-    const std::int64_t* const value = find(integers, argument.name);
+    const std::int64_t* const value = find_value(integers, argument.name);
     if (value == nullptr || !argument.used_when.holds(variant.parameters())) continue;
     const std::int64_t least = std::max<std::int64_t>(argument.min.value_or(0), 0);
     const std::int64_t most = argument.kind == ArgumentKind::int32
@@ -69,9 +60,9 @@ std::string shape_text(const Variant& variant,
     if (!name.ends_with("_stride")) texts.push_back(fmt::format("{}={}", name, value));
   }
   for (const KernelArgument& argument : variant.manifest().arguments) {
-    if (!argument.example || find(given, argument.name) != nullptr) continue;
+    if (!argument.example || find_value(given, argument.name) != nullptr) continue;
     if (!argument.used_when.holds(variant.parameters())) continue;
-    texts.push_back(fmt::format("{}={}", argument.name, *find(integers, argument.name)));
+    texts.push_back(fmt::format("{}={}", argument.name, *find_value(integers, argument.name)));
   }
   return joined(texts, " ");
 }

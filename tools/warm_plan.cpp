@@ -44,12 +44,9 @@ Result<Variants> read_variants(const WarmRequest& request, const Catalog& catalo
 Result<std::set<Target>> read_targets(const WarmRequest& request, Devices& devices) {
   std::set<Target> targets;
   for (const std::string_view list : request.targets) {
-    std::size_t start = 0;
-    while (start <= list.size()) {
-      const std::size_t end = std::min(list.find(',', start), list.size());
-      KILN_TRY_ASSIGN(const Target target, parse_target(list.substr(start, end - start)));
+    for (const std::string_view text : split(list, ',')) {
+      KILN_TRY_ASSIGN(const Target target, parse_target(text));
       targets.insert(target);
-      start = end + 1;
     }
   }
   if (!targets.empty()) return targets;
