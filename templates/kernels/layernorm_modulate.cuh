@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(threads, min_blocks)
                        long long out_row_stride,
                        long long out_batch_stride,
                        float eps) {
-  static_assert(threads == kRowThreads);
   using Form = kiln::Form<hidden, T, out, recipe, reciprocal, vector, prefetch, resident, preload>;
+  static_assert(threads == kRowThreads);
   wait_for_earlier_kernels();
   PlainRows<Form, has_bias> source = {x, bias, {x_row_stride, x_batch_stride}};
   NormalizedRows<Form> normalized = {
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(threads, min_blocks)
                                       long long out_row_stride,
                                       long long out_batch_stride,
                                       float eps) {
-  static_assert(threads == kRowThreads);
   using Form = kiln::Form<hidden, T, out, recipe, reciprocal, vector, prefetch, resident, preload>;
+  static_assert(threads == kRowThreads);
   wait_for_earlier_kernels();
   GatedRows<Form, has_bias, clip> source = {residual,
                                             update,

@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(threads, min_blocks) qkv_epilogue(const T* q,
   const unsigned rows = batches * joint_tokens;
   for (unsigned row = blockIdx.x; row < rows; row += gridDim.x) {
     if (row + gridDim.x >= rows) let_next_kernel_start();
-    const RowIndex joint(row, joint_tokens);
+    const RowIndex joint = row_index(row, joint_tokens);
     RowIndex token = joint;
     bool is_text = false;
     if constexpr (streams == 2) {

@@ -114,21 +114,19 @@ __device__ __forceinline__ void store_one(Fp8* address, Fp8Pair value) {
   address->bits = static_cast<unsigned char>(value.bits);
 }
 
-// A tensor [batches, rows, columns] of which the columns are dense; `index` counts the rows of all
-// batches.
+// A row of a tensor [batches, rows, columns] of which the columns are dense.
 struct RowIndex {
   unsigned batch;
   unsigned row;
-
-  __device__ __forceinline__ RowIndex(unsigned index, unsigned rows_per_batch)
-      : batch(0), row(index) {
-    // Most often there is one batch, and a division costs as much as a tenth of a row.
-    if (index >= rows_per_batch) {
-      batch = index / rows_per_batch;
-      row = index - batch * rows_per_batch;
-    }
-  }
 };
+
+// The `number`-th of the rows of all batches.
+__device__ __forceinline__ RowIndex row_index(unsigned number, unsigned rows_per_batch) {
+  // Most often there is one batch, and a division costs as much as a tenth of a row.
+  if (number < rows_per_batch) return {0, number};
+  const unsigned batch = number / rows_per_batch;
+  return {batch, number - batch * rows_per_batch};
+}
 
 struct RowStride {
   long long row;

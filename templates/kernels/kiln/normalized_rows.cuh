@@ -16,7 +16,7 @@
 namespace kiln {
 
 // How a variant is built; each form of these hides latency and costs registers. `prefetch`: whether
-// the next row is loaded before this one is folded. `resident`: whether scale, shift and gate stay
+// the next row is loaded while this one is written. `resident`: whether scale, shift and gate stay
 // in registers from row to row; else `preload` groups of scale and shift are loaded ahead.
 template <int hidden_,
           typename T_,
@@ -29,7 +29,7 @@ template <int hidden_,
           int preload_>
 struct Form {
   using T = T_;
-  using Slice = RowSlice<hidden_, T>;
+  using Slice = RowSlice<hidden_, kRowThreads, T>;
   using Modulation = kiln::Modulation<T, recipe_>;
   static constexpr int hidden = hidden_;
   static constexpr Out out = out_;
@@ -38,29 +38,45 @@ struct Form {
   static constexpr int vector = vector_;
   static constexpr bool prefetch = prefetch_ != 0;
   static constexpr bool resident = resident_ != 0;
-  static constexpr int preload = resident || preload_ > Slice::kGroups ? Slice::kGroups : preload_;
+  static constexpr int preload = resident ? Slice::kGroups : preload_;
+  using Ahead = GroupsAhead<Slice, Modulation, preload, vector>;
   static constexpr bool normalizes = contains(out, kActivation | kFp8 | Out::nvfp4);
 };
 
-// Where the normalized rows come from: a tensor …
+// What a source loads while it is at a row.
+template <typename Addresses>
+struct NextRow {
+  bool exists;
+  Addresses addresses;
+};
+
+// Where the normalized rows come from. start() loads a row; finish() gives what of it is to be
+// normalized, and loads the next one. A tensor …
 template <typename Form, bool has_bias>
 struct PlainRows {
   using T = typename Form::T;
   using Slice = typename Form::Slice;
-  struct Loads {
-    Slice x;
+  struct Addresses {
+    const T* x;
   };
   const T* x;
   const T* bias;
   RowStride stride;
+  Slice slice;
+  Slice ahead;  // the row after it, if rows are prefetched
 
-  __device__ __forceinline__ void load_batch(unsigned) {}
-  __device__ __forceinline__ void load(RowIndex index, Loads& loads) const {
-    loads.x.template load<Form::vector>(x + stride.offset(index));
+  __device__ __forceinline__ Addresses addresses(RowIndex index) const {
+    return {x + stride.offset(index)};
   }
-  __device__ __forceinline__ Slice finish(RowIndex, Loads& loads) const {
-    if constexpr (has_bias) loads.x.template add<Form::vector>(bias);
-    return loads.x;
+  __device__ __forceinline__ void load_batch(unsigned) {}
+  __device__ __forceinline__ void start(const Addresses& row) {
+    ahead.template load<Form::vector>(row.x);
+  }
+  __device__ __forceinline__ const Slice& finish(RowIndex, const NextRow<Addresses>& next) {
+    slice = ahead;
+    if (next.exists) ahead.template load<Form::vector>(next.addresses.x);
+    if constexpr (has_bias) slice.template add<Form::vector>(bias);
+    return slice;
   }
 };
 
@@ -70,9 +86,9 @@ struct GatedRows {
   using T = typename Form::T;
   using Slice = typename Form::Slice;
   using Gate = typename Form::Modulation;
-  struct Loads {
-    Slice residual;
-    Slice update;
+  struct Addresses {
+    const T* residual;
+    const T* update;
   };
   const T* residual;
   const T* update;
@@ -83,12 +99,18 @@ struct GatedRows {
   RowStride update_stride;
   RowStride sum_stride;
   long long gate_stride;
+  Slice residual_slice;
+  Slice update_slice;
+  Slice slice;
   Gate resident_gate[Form::resident ? Slice::kGroups : 1];
 
   __device__ __forceinline__ Gate load_gate(unsigned batch, int i) const {
     Gate loaded;
-    kiln::load<Form::vector>(gate + batch * gate_stride + Slice::first_element(i), loaded.value);
+    kiln::load<Form::vector>(Slice::at(gate + batch * gate_stride, i), loaded.value);
     return loaded;
+  }
+  __device__ __forceinline__ Addresses addresses(RowIndex index) const {
+    return {residual + residual_stride.offset(index), update + update_stride.offset(index)};
   }
   __device__ __forceinline__ void load_batch(unsigned batch) {
 #pragma unroll
@@ -96,14 +118,13 @@ struct GatedRows {
       if (Slice::has_group(i)) resident_gate[i] = load_gate(batch, i);
     }
   }
-  __device__ __forceinline__ void load(RowIndex index, Loads& loads) const {
-    loads.residual.template load<Form::vector>(residual + residual_stride.offset(index));
-    loads.update.template load<Form::vector>(update + update_stride.offset(index));
+  __device__ __forceinline__ void start(const Addresses& row) {
+    residual_slice.template load<Form::vector>(row.residual);
+    update_slice.template load<Form::vector>(row.update);
   }
-  __device__ __forceinline__ Slice finish(RowIndex index, Loads& loads) const {
-    if constexpr (has_bias) loads.update.template add<Form::vector>(bias);
+  __device__ __forceinline__ const Slice& finish(RowIndex index, const NextRow<Addresses>& next) {
+    if constexpr (has_bias) update_slice.template add<Form::vector>(bias);
     T* row_sum = sum + sum_stride.offset(index);
-    Slice slice;
 #pragma unroll
     for (int i = 0; i < Slice::kGroups; ++i) {
       if (!Slice::has_group(i)) break;
@@ -115,11 +136,16 @@ struct GatedRows {
       }
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        slice.group[i][j] = add_gated(loads.residual.group[i][j], loads.update.group[i][j], g, j);
-        if constexpr (clip) slice.group[i][j] = limit_to_finite(slice.group[i][j]);
+        Pair<T>& pair = slice.group[i][j];
+        pair = add_gated(residual_slice.group[i][j], update_slice.group[i][j], g, j);
+        if constexpr (clip) pair = limit_to_finite(pair);
+      }
+      if (next.exists) {
+        residual_slice.template load_group<Form::vector>(next.addresses.residual, i);
+        update_slice.template load_group<Form::vector>(next.addresses.update, i);
       }
       if constexpr (contains(Form::out, Out::residual)) {
-        store<Form::vector>(row_sum + Slice::first_element(i), slice.group[i]);
+        store<Form::vector>(Slice::at(row_sum, i), slice.group[i]);
       }
     }
     return slice;
@@ -132,13 +158,13 @@ struct Nvfp4Rows {
   float global_scale;
 
   // Of the `row`-th of all rows, which begins `row_offset` elements from the start.
-  template <int vector, typename T>
+  template <int vector, typename T, int pairs>
   __device__ __forceinline__ void store(long long row_offset,
                                         unsigned row,
                                         int column,
                                         int hidden,
-                                        const Pair<T> (&m)[2]) const {
-    const Nvfp4<T, 2> block = quantize_nvfp4(m, global_scale);
+                                        const Pair<T> (&m)[pairs]) const {
+    const Nvfp4<T, pairs> block = quantize_nvfp4(m, global_scale);
     kiln::store<vector>(elements + (row_offset + column) / 2, block);
     if (column % kNvfp4Block != 0) return;
     scales[nvfp4_scale_offset(row, column / kNvfp4Block, hidden)] = block.scale;
@@ -160,34 +186,25 @@ struct NormalizedRows {
   float eps;
   RowOutput<T> output;
   Nvfp4Rows nvfp4;
-  // Of `preload` neighbouring groups: those in use, and those after them.
-  struct Ahead {
-    Modulation factor[Form::preload];
-    Modulation shift[Form::preload];
-  } modulation, next_modulation;
+  typename Form::Ahead scale_ahead;
+  typename Form::Ahead shift_ahead;
 
-  __device__ __forceinline__ void load(unsigned batch, int begin, Ahead& ahead) const {
-    const Element* row_scale = scale + batch * scale_stride;
-    const Element* row_shift = shift + batch * shift_stride;
+  // With resident modulation once for all rows of a batch, else for every row.
+  __device__ __forceinline__ void load_modulation(unsigned batch) {
+    scale_ahead.start(scale + batch * scale_stride);
+    shift_ahead.start(shift + batch * shift_stride);
+    if constexpr (Form::resident) {
 #pragma unroll
-    for (int i = 0; i < Form::preload; ++i) {
-      if (begin + i >= Slice::kGroups || !Slice::has_group(begin + i)) break;
-      const int column = Slice::first_element(begin + i);
-      Modulation loaded;
-      kiln::load<Form::vector>(row_scale + column, loaded.value);
-      ahead.factor[i] = factor_of(loaded);
-      kiln::load<Form::vector>(row_shift + column, ahead.shift[i].value);
+      for (int i = 0; i < Slice::kGroups; ++i)
+        scale_ahead.ahead[i] = factor_of(scale_ahead.ahead[i]);
     }
-  }
-  __device__ __forceinline__ void load_batch(unsigned batch) {
-    load(batch, 0, modulation);
   }
 
   __device__ __forceinline__ void write(const Slice& slice,
                                         RowIndex index,
                                         unsigned row,
                                         Moments (&shared)[kRowWarps]) {
-    if constexpr (!Form::resident) load(index.batch, 0, next_modulation);
+    if constexpr (!Form::resident) load_modulation(index.batch);
     const Moments moments = row_moments(slice, shared);
     const float rstd = reciprocal_deviation(moments, Form::hidden, eps);
     const auto normalize = [&](float x) { return __fmul_rn(rstd, __fsub_rn(x, moments.mean)); };
@@ -196,56 +213,50 @@ struct NormalizedRows {
 #pragma unroll
     for (int i = 0; i < Slice::kGroups; ++i) {
       if (!Slice::has_group(i)) break;
-      const int ahead = i % Form::preload;
-      if (!Form::resident && ahead == 0) {
-        modulation = next_modulation;
-        load(index.batch, i + Form::preload, next_modulation);
-      }
+      Modulation factor = scale_ahead.next(i);
+      if constexpr (!Form::resident) factor = factor_of(factor);
+      const Modulation shift = shift_ahead.next(i);
       Pair<T> m[2];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const Pair<T> x = slice.group[i][j];
-        m[j] = modulate(normalize(first(x)), normalize(second(x)), modulation.factor[ahead],
-                        modulation.shift[ahead], j);
+        m[j] = modulate(normalize(first(x)), normalize(second(x)), factor, shift, j);
       }
-      const int column = Slice::first_element(i);
-      output.template store<Form::out, Form::reciprocal, Form::vector>(row_offset, column, m);
+      output.template store<Form::out, Form::reciprocal, Form::vector>(row_offset + Slice::begin(),
+                                                                       Slice::offset(i), m);
       if constexpr (contains(Form::out, Out::nvfp4)) {
-        nvfp4.template store<Form::vector>(row_offset, row, column, Form::hidden, m);
+        nvfp4.template store<Form::vector>(row_offset, row, Slice::begin() + Slice::offset(i),
+                                           Form::hidden, m);
       }
     }
   }
 };
 
-template <typename Form, typename Source, typename Normalized>
+template <typename Form, typename Source>
 __device__ __forceinline__ void for_each_row(Source& source,
-                                             Normalized& normalized,
+                                             NormalizedRows<Form>& normalized,
                                              unsigned rows_per_batch,
                                              unsigned rows) {
   __shared__ Moments shared[2][kRowWarps];
-  typename Source::Loads loads;
-  typename Source::Loads next_loads;
-  if constexpr (Form::prefetch) {
-    if (blockIdx.x < rows) source.load(RowIndex(blockIdx.x, rows_per_batch), next_loads);
-  }
+  const auto addresses = [&](unsigned row) {
+    return source.addresses(row_index(row, rows_per_batch));
+  };
+  if (Form::prefetch && blockIdx.x < rows) source.start(addresses(blockIdx.x));
   unsigned resident_batch = ~0u;
   int parity = 0;
   for (unsigned row = blockIdx.x; row < rows; row += gridDim.x) {
     const bool is_last = row + gridDim.x >= rows;
     if (is_last) let_next_kernel_start();
-    const RowIndex index(row, rows_per_batch);
-    if constexpr (Form::prefetch) {
-      loads = next_loads;
-      if (!is_last) source.load(RowIndex(row + gridDim.x, rows_per_batch), next_loads);
-    } else {
-      source.load(index, loads);
-    }
+    const RowIndex index = row_index(row, rows_per_batch);
+    NextRow<typename Source::Addresses> next = {Form::prefetch && !is_last, {}};
+    if (next.exists) next.addresses = addresses(row + gridDim.x);
+    if constexpr (!Form::prefetch) source.start(source.addresses(index));
     if (Form::resident && index.batch != resident_batch) {
       resident_batch = index.batch;
       source.load_batch(resident_batch);
-      if constexpr (Form::normalizes) normalized.load_batch(resident_batch);
+      if constexpr (Form::normalizes) normalized.load_modulation(resident_batch);
     }
-    const auto slice = source.finish(index, loads);
+    const auto& slice = source.finish(index, next);
     if constexpr (Form::normalizes) {
       normalized.write(slice, index, row, shared[parity]);
       parity ^= 1;

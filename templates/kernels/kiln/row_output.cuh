@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The outputs of rows: activations in their own type and FP8, any subset. A thread brings four
+// The outputs of rows: activations in their own type and FP8, any subset. A thread brings a few
 // neighbouring elements at a time.
 
 #include "kiln/access.cuh"
@@ -23,21 +23,20 @@ struct RowOutput {
     if constexpr (contains(out, kFp8)) inverse_scale = inverse_of<reciprocal>(*input_scale);
   }
 
-  // Elements `column` to `column + 3` of the row that begins `row_offset` elements from the start.
-  template <Out out, Reciprocal reciprocal, int vector>
-  __device__ __forceinline__ void store(long long row_offset,
-                                        int column,
-                                        const Pair<T> (&m)[2]) const {
-    const long long element = row_offset + column;
-    if constexpr (contains(out, kActivation)) kiln::store<vector>(activation + element, m);
-    Fp8Pair q[2];
+  // `begin + offset` elements from the start; `offset` is a constant where rows are unrolled.
+  template <Out out, Reciprocal reciprocal, int vector, int pairs>
+  __device__ __forceinline__ void store(long long begin,
+                                        int offset,
+                                        const Pair<T> (&m)[pairs]) const {
+    if constexpr (contains(out, kActivation)) kiln::store<vector>(activation + begin + offset, m);
+    Fp8Pair q[pairs];
     if constexpr (contains(out, Out::e4m3)) {
       quantize<Out::e4m3, reciprocal>(m, inverse_scale, q);
-      kiln::store<vector>(e4m3 + element, q);
+      kiln::store<vector>(e4m3 + begin + offset, q);
     }
     if constexpr (contains(out, Out::e5m2)) {
       quantize<Out::e5m2, reciprocal>(m, inverse_scale, q);
-      kiln::store<vector>(e5m2 + element, q);
+      kiln::store<vector>(e5m2 + begin + offset, q);
     }
   }
 };

@@ -5,54 +5,13 @@
 // threads, of which thread t takes the groups of four elements t, t + 128, t + 256, …; then a fold
 // within each warp, then one over the four warps.
 
-#include "kiln/access.cuh"
-#include "kiln/ptx.cuh"
+#include "kiln/row_slice.cuh"
 #include "kiln/types.cuh"
 
 namespace kiln {
 
 constexpr int kRowThreads = 128;
 constexpr int kRowWarps = kRowThreads / 32;
-
-// What one thread holds of a row of `hidden` elements.
-template <int hidden, typename T>
-struct RowSlice {
-  static_assert(hidden > 0 && hidden % 4 == 0);
-  static constexpr int kRowGroups = hidden / 4;
-  static constexpr int kGroups = (kRowGroups + kRowThreads - 1) / kRowThreads;
-  // Whether every thread holds as many groups; all counts are then compile-time constants.
-  static constexpr bool kIsEven = kRowGroups % kRowThreads == 0;
-
-  Pair<T> group[kGroups][2];
-
-  static __device__ __forceinline__ int first_element(int i) {
-    return 4 * (static_cast<int>(threadIdx.x) + i * kRowThreads);
-  }
-  static __device__ __forceinline__ bool has_group(int i) {
-    return kIsEven || i < kGroups - 1 || first_element(i) < hidden;
-  }
-
-  template <int vector>
-  __device__ __forceinline__ void load(const T* row) {
-#pragma unroll
-    for (int i = 0; i < kGroups; ++i) {
-      if (has_group(i)) kiln::load<vector>(row + first_element(i), group[i]);
-    }
-  }
-
-  // Adds a row of the same width.
-  template <int vector>
-  __device__ __forceinline__ void add(const T* row) {
-#pragma unroll
-    for (int i = 0; i < kGroups; ++i) {
-      if (!has_group(i)) break;
-      Pair<T> term[2];
-      kiln::load<vector>(row + first_element(i), term);
-      group[i][0] = kiln::add(group[i][0], term[0]);
-      group[i][1] = kiln::add(group[i][1], term[1]);
-    }
-  }
-};
 
 struct Moments {
   float count;
@@ -86,7 +45,7 @@ __device__ __forceinline__ Moments combine(const Moments& b, const Moments& a) {
 }
 
 template <int hidden, typename T>
-__device__ __forceinline__ Moments thread_moments(const RowSlice<hidden, T>& slice) {
+__device__ __forceinline__ Moments thread_moments(const RowSlice<hidden, kRowThreads, T>& slice) {
   Moments moments = {0.0f, 0.0f, 0.0f};
 #pragma unroll
   for (int i = 0; i < slice.kGroups; ++i) {
@@ -118,9 +77,9 @@ __device__ __forceinline__ Moments fold_warp(Moments moments) {
 // All threads get the row's moments. One barrier: `shared` may be used again only after another
 // barrier, so a loop over rows alternates between two.
 template <int hidden, typename T>
-__device__ __forceinline__ Moments row_moments(const RowSlice<hidden, T>& slice,
+__device__ __forceinline__ Moments row_moments(const RowSlice<hidden, kRowThreads, T>& slice,
                                                Moments (&shared)[kRowWarps]) {
-  constexpr bool is_even = RowSlice<hidden, T>::kIsEven;
+  constexpr bool is_even = RowSlice<hidden, kRowThreads, T>::kIsEven;
   Moments moments = fold_warp<is_even>(thread_moments(slice));
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = moments;
   __syncthreads();

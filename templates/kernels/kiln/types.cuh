@@ -25,6 +25,11 @@ enum class Reciprocal {
   div_full  // as Triton's division; a NaN becomes the largest value
 };
 
+template <typename A, typename B>
+constexpr bool is_same = false;
+template <typename A>
+constexpr bool is_same<A, A> = true;
+
 struct Bf16 {
   unsigned short bits;
 };

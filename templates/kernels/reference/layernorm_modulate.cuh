@@ -112,20 +112,11 @@ __device__ float add_gated(float residual, float update, float gate, Recipe reci
   return rounded<T>(__fadd_rn(residual, product));
 }
 
-// Infinities become the largest finite value of fp16.
-__device__ inline float clipped(float value) {
-  if (value > 65504.0f) return 65504.0f;
-  return value < -65504.0f ? -65504.0f : value;
-}
-
 template <typename T>
-struct Outputs {
-  T* activation;
-  Fp8* e4m3;
-  Fp8* e5m2;
+struct NormOutputs {
+  Outputs<T> row;
   unsigned char* nvfp4;
   unsigned char* nvfp4_scales;
-  const float* input_scale;
   const float* input_global_scale;
 };
 
@@ -135,7 +126,7 @@ template <typename T, Out out, Recipe recipe, Reciprocal reciprocal, typename El
 __device__ void write_row(const Element& element,
                           const typename ModulationType<T, recipe>::Type* scale,
                           const typename ModulationType<T, recipe>::Type* shift,
-                          const Outputs<T>& outputs,
+                          const NormOutputs<T>& outputs,
                           long long offset,
                           long long row,
                           long long rows,
@@ -148,16 +139,7 @@ __device__ void write_row(const Element& element,
   };
   for (int i = 0; i < hidden; ++i) {
     const float m = modulated(i);
-    if constexpr (contains(out, kActivation)) outputs.activation[offset + i] = round_to<T>(m);
-    if constexpr (contains(out, kFp8)) {
-      const float inverse = inverse_of(*outputs.input_scale, reciprocal);
-      if constexpr (contains(out, Out::e4m3)) {
-        outputs.e4m3[offset + i] = quantize(m, inverse, Out::e4m3, reciprocal);
-      }
-      if constexpr (contains(out, Out::e5m2)) {
-        outputs.e5m2[offset + i] = quantize(m, inverse, Out::e5m2, reciprocal);
-      }
-    }
+    write<out, reciprocal>(round_to<T>(m), outputs.row, offset + i);
   }
   if constexpr (contains(out, Out::nvfp4)) {
     for (int block = 0; block < hidden / 16; ++block) {
@@ -201,8 +183,10 @@ __global__ void layernorm_modulate(const T* x,
     const float value = to_float(row_x[i]);
     return has_bias ? rounded<T>(__fadd_rn(value, to_float(bias[i]))) : value;
   };
-  const Outputs<T> outputs = {out_activation,   out_e4m3,    out_e5m2,          out_nvfp4,
-                              out_nvfp4_scales, input_scale, input_global_scale};
+  const NormOutputs<T> outputs = {{out_activation, out_e4m3, out_e5m2, input_scale},
+                                  out_nvfp4,
+                                  out_nvfp4_scales,
+                                  input_global_scale};
   write_row<T, out, recipe, reciprocal>(
       element, scale + batch * scale_stride, shift + batch * shift_stride, outputs,
       batch * out_batch_stride + row % rows * out_row_stride, row, all_rows, hidden, eps);
@@ -260,8 +244,10 @@ __global__ void gated_residual_layernorm_modulate(
     return clip ? clipped(sum) : sum;
   };
   if constexpr (contains(out, kActivation | kFp8 | Out::nvfp4)) {
-    const Outputs<T> outputs = {out_activation,   out_e4m3,    out_e5m2,          out_nvfp4,
-                                out_nvfp4_scales, input_scale, input_global_scale};
+    const NormOutputs<T> outputs = {{out_activation, out_e4m3, out_e5m2, input_scale},
+                                    out_nvfp4,
+                                    out_nvfp4_scales,
+                                    input_global_scale};
     write_row<T, out, recipe, reciprocal>(
         element, scale + batch * scale_stride, shift + batch * shift_stride, outputs,
         batch * out_batch_stride + row * out_row_stride, index, all_rows, hidden, eps);

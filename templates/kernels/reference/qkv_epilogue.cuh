@@ -142,24 +142,6 @@ struct PartChoice {
   }
 };
 
-template <typename T>
-struct Target {
-  T* activation;
-  Fp8* e4m3;
-  Fp8* e5m2;
-  const float* input_scale;
-};
-
-template <Out out, Reciprocal reciprocal, typename T>
-__device__ void write(T value, const Target<T>& target, long long element) {
-  if (contains(out, kActivation)) target.activation[element] = value;
-  if (!contains(out, kFp8)) return;
-  const float inverse = inverse_of(*target.input_scale, reciprocal);
-  const float x = to_float(value);
-  if (contains(out, Out::e4m3)) target.e4m3[element] = quantize(x, inverse, Out::e4m3, reciprocal);
-  if (contains(out, Out::e5m2)) target.e5m2[element] = quantize(x, inverse, Out::e5m2, reciprocal);
-}
-
 template <qkv::Recipe recipe,
           int head_dim,
           qkv::Rope rope,
@@ -246,10 +228,10 @@ __global__ void qkv_epilogue(const T* q,
 
   const StreamChoice of_stream = {is_text};
   const PartChoice of_part = {part};
-  const Target<T> target = {of_part(out_q, out_k, out_v),
-                            of_part(out_q_e4m3, out_k_e4m3, out_v_e4m3),
-                            of_part(out_q_e5m2, out_k_e5m2, out_v_e5m2),
-                            of_part(q_input_scale, k_input_scale, v_input_scale)};
+  const Outputs<T> target = {of_part(out_q, out_k, out_v),
+                             of_part(out_q_e4m3, out_k_e4m3, out_v_e4m3),
+                             of_part(out_q_e5m2, out_k_e5m2, out_v_e5m2),
+                             of_part(q_input_scale, k_input_scale, v_input_scale)};
   const T* row = of_stream(of_part(q, k, v), of_part(text_q, text_k, text_v));
   row += batch * of_stream(of_part(q_batch_stride, k_batch_stride, v_batch_stride),
                            of_part(text_q_batch_stride, text_k_batch_stride, text_v_batch_stride));

@@ -36,14 +36,6 @@ __device__ float normalized(float x, float rstd, float weight) {
   return rounded<T>(__fmul_rn(rounded<T>(__fmul_rn(x, rstd)), weight));
 }
 
-template <typename T>
-struct Outputs {
-  T* activation;
-  Fp8* e4m3;
-  Fp8* e5m2;
-  const float* input_scale;
-};
-
 template <typename T, Out out, Reciprocal reciprocal, typename Element>
 __device__ void write_row(const Element& element,
                           const T* weight,
@@ -57,16 +49,7 @@ __device__ void write_row(const Element& element,
     const float n = normalized<T>(element(i), rstd, to_float(weight[i]));
     const float factor = rounded<T>(__fadd_rn(1.0f, to_float(scale[i])));
     const float m = rounded<T>(__fmul_rn(n, factor));
-    if constexpr (contains(out, kActivation)) outputs.activation[offset + i] = round_to<T>(m);
-    if constexpr (contains(out, kFp8)) {
-      const float inverse = inverse_of(*outputs.input_scale, reciprocal);
-      if constexpr (contains(out, Out::e4m3)) {
-        outputs.e4m3[offset + i] = quantize(m, inverse, Out::e4m3, reciprocal);
-      }
-      if constexpr (contains(out, Out::e5m2)) {
-        outputs.e5m2[offset + i] = quantize(m, inverse, Out::e5m2, reciprocal);
-      }
-    }
+    write<out, reciprocal>(round_to<T>(m), outputs, offset + i);
   }
 }
 
@@ -99,12 +82,6 @@ __global__ void rmsnorm_modulate(const T* x,
   const Outputs<T> outputs = {out_activation, out_e4m3, out_e5m2, input_scale};
   write_row<T, out, reciprocal>(element, weight, scale + batch * scale_stride, outputs,
                                 batch * out_batch_stride + row * out_row_stride, hidden, eps);
-}
-
-// Infinities become the largest finite value of fp16.
-__device__ inline float clipped(float value) {
-  if (value > 65504.0f) return 65504.0f;
-  return value < -65504.0f ? -65504.0f : value;
 }
 
 template <int hidden, typename T, Out out, Reciprocal reciprocal, bool has_bias, bool clip>

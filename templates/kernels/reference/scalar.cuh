@@ -44,6 +44,34 @@ __device__ inline Fp8 quantize(float value, float inverse, Out format, Reciproca
   return {static_cast<unsigned char>(pair.bits & 0xFFu)};
 }
 
+// Infinities become the largest finite value of fp16.
+__device__ inline float clipped(float value) {
+  if (value > 65504.0f) return 65504.0f;
+  return value < -65504.0f ? -65504.0f : value;
+}
+
+template <typename T>
+struct Outputs {
+  T* activation;
+  Fp8* e4m3;
+  Fp8* e5m2;
+  const float* input_scale;
+};
+
+// `value` at `element` of each output.
+template <Out out, Reciprocal reciprocal, typename T>
+__device__ inline void write(T value, const Outputs<T>& outputs, long long element) {
+  if constexpr (contains(out, kActivation)) outputs.activation[element] = value;
+  if constexpr (contains(out, kFp8)) {
+    const float inverse = inverse_of(*outputs.input_scale, reciprocal);
+    const float x = to_float(value);
+    if (contains(out, Out::e4m3))
+      outputs.e4m3[element] = quantize(x, inverse, Out::e4m3, reciprocal);
+    if (contains(out, Out::e5m2))
+      outputs.e5m2[element] = quantize(x, inverse, Out::e5m2, reciprocal);
+  }
+}
+
 // In E2M1: the number of points half-way between neighbours that the magnitude has passed, which at
 // such a point depends on which neighbour is even.
 __device__ inline unsigned e2m1(float value) {

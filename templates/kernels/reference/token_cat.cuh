@@ -19,24 +19,6 @@ __device__ inline void for_each_element(int batches, int rows, long long columns
   }
 }
 
-// `value` at `element` of each output.
-template <Out out, typename T>
-__device__ inline void write(T value,
-                             Reciprocal reciprocal,
-                             const float* input_scale,
-                             long long element,
-                             T* activation,
-                             Fp8* e4m3,
-                             Fp8* e5m2) {
-  if constexpr (contains(out, kActivation)) activation[element] = value;
-  if constexpr (contains(out, kFp8)) {
-    const float inverse = inverse_of(*input_scale, reciprocal);
-    const float x = to_float(value);
-    if (contains(out, Out::e4m3)) e4m3[element] = quantize(x, inverse, Out::e4m3, reciprocal);
-    if (contains(out, Out::e5m2)) e5m2[element] = quantize(x, inverse, Out::e5m2, reciprocal);
-  }
-}
-
 template <typename T>
 __device__ inline T add_bias(T x, T bias) {
   return round_to<T>(__fadd_rn(to_float(x), to_float(bias)));
@@ -83,6 +65,7 @@ __global__ void token_cat(const T* attention,
                           long long out_row_stride,
                           long long out_batch_stride) {
   const long long columns = attention_width + mlp_width;
+  const Outputs<T> outputs = {out_activation, out_e4m3, out_e5m2, input_scale};
   for_each_element(batches, rows, columns, [&](long long batch, long long row, long long column) {
     const auto value_at = [&](long long at) {
       if (has_attention && at < attention_width) {
@@ -91,8 +74,7 @@ __global__ void token_cat(const T* attention,
       return mlp[batch * mlp_batch_stride + row * mlp_row_stride + at - attention_width];
     };
     const long long element = batch * out_batch_stride + row * out_row_stride + column;
-    write<out>(value_at(column), reciprocal, input_scale, element, out_activation, out_e4m3,
-               out_e5m2);
+    write<out, reciprocal>(value_at(column), outputs, element);
     if constexpr (contains(out, Out::nvfp4)) {
       if (column % 16 != 0) return;
       float values[16];
@@ -124,6 +106,7 @@ __global__ void swiglu_token_cat(const T* attention,
                                  long long out_row_stride,
                                  long long out_batch_stride) {
   const long long columns = attention_width + mlp_width;
+  const Outputs<T> outputs = {out_activation, out_e4m3, out_e5m2, input_scale};
   for_each_element(batches, rows, columns, [&](long long batch, long long row, long long column) {
     T value;
     if (has_attention && column < attention_width) {
@@ -140,7 +123,7 @@ __global__ void swiglu_token_cat(const T* attention,
       value = swiglu(gate, up);
     }
     const long long element = batch * out_batch_stride + row * out_row_stride + column;
-    write<out>(value, reciprocal, input_scale, element, out_activation, out_e4m3, out_e5m2);
+    write<out, reciprocal>(value, outputs, element);
   });
 }
 
@@ -163,6 +146,7 @@ __global__ void gelu_tanh_token_cat(const T* attention,
                                     long long out_row_stride,
                                     long long out_batch_stride) {
   const long long columns = attention_width + mlp_width;
+  const Outputs<T> outputs = {out_activation, out_e4m3, out_e5m2, input_scale};
   for_each_element(batches, rows, columns, [&](long long batch, long long row, long long column) {
     T value;
     if (has_attention && column < attention_width) {
@@ -174,7 +158,7 @@ __global__ void gelu_tanh_token_cat(const T* attention,
       value = gelu_tanh(x);
     }
     const long long element = batch * out_batch_stride + row * out_row_stride + column;
-    write<out>(value, reciprocal, input_scale, element, out_activation, out_e4m3, out_e5m2);
+    write<out, reciprocal>(value, outputs, element);
   });
 }
 
@@ -190,11 +174,11 @@ __global__ void static_quant(const T* x,
                              long long x_batch_stride,
                              long long out_row_stride,
                              long long out_batch_stride) {
+  const Outputs<T> outputs = {nullptr, out_e4m3, out_e5m2, input_scale};
   for_each_element(batches, rows, columns, [&](long long batch, long long row, long long column) {
     const T value = x[batch * x_batch_stride + row * x_row_stride + column];
     const long long element = batch * out_batch_stride + row * out_row_stride + column;
-    write<out>(value, reciprocal, input_scale, element, static_cast<T*>(nullptr), out_e4m3,
-               out_e5m2);
+    write<out, reciprocal>(value, outputs, element);
   });
 }
 
