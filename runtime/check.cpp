@@ -49,7 +49,7 @@ Result<std::vector<WrittenOutput>> run(Kernel& kernel,
                                        const Workload& workload,
                                        std::byte pattern) {
   KILN_TRY(workload.fill_outputs(pattern));
-  KILN_TRY(launch(kernel, {}, workload.arguments()));
+  KILN_TRY(launch(kernel, {.check_memory = true}, workload.arguments()));
   std::vector<WrittenOutput> outputs;
   for (const Workload::Tensor& tensor : workload.tensors()) {
     if (!tensor.layout.is_output) continue;

@@ -48,6 +48,7 @@ namespace kiln {
   X(cuMemcpyDtoDAsync, 3020)              \
   X(cuMemsetD8, 3020)                     \
   X(cuMemGetInfo, 3020)                   \
+  X(cuPointerGetAttributes, 7000)         \
   X(cuStreamCreate, 2000)                 \
   X(cuStreamDestroy, 4000)                \
   X(cuStreamBeginCapture, 10010)          \

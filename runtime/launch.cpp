@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/launch.h"
 
+#include "runtime/memory_check.h"
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -172,6 +174,11 @@ Status launch(Kernel& kernel, const LaunchConfig& config, std::span<const Argume
                   complete(config, kernel.compiled(), arguments, *loaded.device));
   const Driver& driver = *loaded.module->driver;
   KILN_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(driver, *loaded.device));
+
+  if (config.check_memory) {
+    KILN_TRY(check_memory(kernel.compiled().variant, arguments, loaded.device->ordinal,
+                          DriverMemory(driver)));
+  }
 
   std::vector<void*> values;
   values.reserve(arguments.size());

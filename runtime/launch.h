@@ -2,8 +2,8 @@
 #pragma once
 
 // Launching: arguments are checked against the manifest and the image's parameter layout, then
-// handed to the driver. Allocates nothing on the device, never synchronizes, and leaves the
-// caller's current context as it is.
+// handed to the driver. Allocates nothing on the device, never synchronizes unless it is to check
+// memory, and leaves the caller's current context as it is.
 
 #include "runtime/kernel.h"
 #include "support/status.h"
@@ -37,6 +37,7 @@ struct LaunchConfig {
   std::array<std::uint32_t, 3> block{};  // all 0: likewise; else it must be the rule's
   std::uint32_t shared_bytes = 0;        // dynamic; 0: the rule's
   CUstream stream = nullptr;             // nullptr: the default stream of the kernel's device
+  bool check_memory = false;             // see memory_check.h; waits for the device
 };
 
 // invalid_argument names the argument, its value and what is allowed: count, type, size, null or
@@ -46,7 +47,8 @@ Status check_arguments(const CompiledKernel& kernel, std::span<const Argument> a
 // The integer arguments by name, for launch_shape().
 IntegerArguments integer_arguments(const Manifest& manifest, std::span<const Argument> arguments);
 
-// The codes of check_arguments and Kernel::loaded; launch_failed with the driver's code.
+// The codes of check_arguments, check_memory and Kernel::loaded; launch_failed with the driver's
+// code.
 Status launch(Kernel& kernel, const LaunchConfig& config, std::span<const Argument> arguments);
 
 }  // namespace kiln

@@ -57,6 +57,7 @@ struct KernelArgument {
   std::vector<DtypeRule> dtype;
   bool is_output = false;    // written by the kernel
   bool is_positive = false;  // a scale: finite and above zero
+  std::string in_place_of;   // the input in whose place an output may be written; empty: none
   // Elements that one access covers; the address must be a multiple of that many elements.
   Extent vector = 1;
   std::vector<ShapeRule> shape;  // none: unknown to all but the kernel

@@ -57,6 +57,7 @@ Status read_kernel_argument(JsonObject& object, KernelArgument& argument) {
       KILN_TRY(read_dtype(object, argument));
       KILN_TRY(object.optional("output", argument.is_output));
       KILN_TRY(object.optional("positive", argument.is_positive));
+      KILN_TRY(object.optional("in_place_of", argument.in_place_of));
       KILN_TRY(object.optional("vector", argument.vector));
       KILN_TRY(read_shape(object, argument));
       KILN_TRY(object.optional("strides", argument.strides));

@@ -116,7 +116,20 @@ class Checker {
     if (!argument.shape.empty() && !argument.shape.back().when.terms.empty()) {
       return wrong("shape: the last rule must be without condition");
     }
+    KILN_TRY(check_in_place(argument));
     return check_shape("strides", argument.strides);
+  }
+
+  Status check_in_place(const KernelArgument& argument) const {
+    if (argument.in_place_of.empty()) return {};
+    const auto& all = manifest_.arguments;
+    const bool is_input = std::any_of(all.begin(), all.end(), [&](const auto& other) {
+      return other.name == argument.in_place_of && other.kind == ArgumentKind::pointer &&
+             !other.is_output;
+    });
+    if (is_input && argument.is_output) return {};
+    return wrong("in_place_of: \"{}\"; allowed: of an output, the name of an input pointer",
+                 argument.in_place_of);
   }
 
   // A dtype, or a choice of dtypes.

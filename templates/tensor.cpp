@@ -6,6 +6,7 @@
 #include "templates/parameter_value.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -128,6 +129,7 @@ Result<TensorLayout> tensor_layout(const Variant& variant,
                       .dtype = dtype_of(variant, argument),
                       .is_output = argument.is_output,
                       .is_positive = argument.is_positive,
+                      .in_place_of = argument.in_place_of,
                       .shape = {},
                       .strides = {}};
   layout.element_bytes = dtype_bytes(layout.dtype);
@@ -139,6 +141,27 @@ Result<TensorLayout> tensor_layout(const Variant& variant,
     layout.strides[i] = saturating_product(layout.strides[i + 1], layout.shape[i + 1]);
   }
   return layout;
+}
+
+// Bytes that lie together, repeated at multiples of the period.
+struct Runs {
+  std::int64_t bytes;
+  std::int64_t period;  // 0: only one
+};
+
+Runs runs_of(const TensorLayout& layout) {
+  std::int64_t run = 1;
+  std::int64_t period = 0;
+  for (std::size_t i = layout.shape.size(); i-- > 0;) {
+    if (layout.shape[i] == 1) continue;
+    if (period == 0 && layout.strides[i] == run) {
+      run = saturating_product(run, layout.shape[i]);
+    } else {
+      period = std::gcd(period, layout.strides[i]);
+    }
+  }
+  return {saturating_product(run, layout.element_bytes),
+          saturating_product(period, layout.element_bytes)};
 }
 
 }  // namespace
@@ -158,6 +181,21 @@ std::int64_t TensorLayout::span() const {
     if (__builtin_add_overflow(last, step, &last)) return step;
   }
   return last + 1;
+}
+
+bool may_overlap(const TensorLayout& a,
+                 std::uint64_t a_address,
+                 const TensorLayout& b,
+                 std::uint64_t b_address) {
+  if (b_address < a_address) return may_overlap(b, b_address, a, a_address);
+  const auto distance = static_cast<std::int64_t>(b_address - a_address);
+  if (distance >= saturating_product(a.span(), a.element_bytes)) return false;
+  const Runs a_runs = runs_of(a);
+  const Runs b_runs = runs_of(b);
+  const std::int64_t period = std::gcd(a_runs.period, b_runs.period);
+  if (period == 0) return true;
+  const std::int64_t place = distance % period;
+  return place < a_runs.bytes || b_runs.bytes > period - place;
 }
 
 Result<IntegerArguments> complete_arguments(const Variant& variant, const IntegerArguments& given) {

@@ -20,6 +20,7 @@ struct TensorLayout {
   std::int64_t element_bytes = 0;
   bool is_output = false;
   bool is_positive = false;           // holds a scale
+  std::string in_place_of{};          // see KernelArgument
   std::vector<std::int64_t> shape;    // outermost first
   std::vector<std::int64_t> strides;  // elements, one a dimension; the last is 1
 
@@ -37,5 +38,12 @@ Result<IntegerArguments> complete_arguments(const Variant& variant, const Intege
 // unsupported: a manifest that does not say an argument's shape.
 Result<std::vector<TensorLayout>> tensor_layouts(const Variant& variant,
                                                  const IntegerArguments& arguments);
+
+// Whether an element of one may lie where one of the other does, both at these addresses. Exact for
+// dense tensors and for slices of the same rows; else it may say yes for two that only interleave.
+bool may_overlap(const TensorLayout& a,
+                 std::uint64_t a_address,
+                 const TensorLayout& b,
+                 std::uint64_t b_address);
 
 }  // namespace kiln

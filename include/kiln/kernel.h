@@ -151,7 +151,7 @@ typedef struct kiln_launch_config {
   uint32_t grid[3];           /**< Blocks. */
   uint32_t block[3];          /**< Threads; if not all zero, it must be what the rule gives. */
   uint32_t shared_bytes;      /**< Dynamic, per block; 0: what the rule gives. */
-  uint32_t reserved;          /**< 0 */
+  uint32_t check_memory;      /**< 1: refuse memory that does not fit (waits for the device); 0. */
   struct CUstream_st* stream; /**< NULL: the device's default stream. */
 } kiln_launch_config_t;
 
@@ -159,9 +159,9 @@ typedef struct kiln_launch_config {
   { sizeof(kiln_launch_config_t), {0, 0, 0}, {0, 0, 0}, 0, 0, NULL }
 
 /**
- * Launches a kernel. Returns without waiting for it; never synchronizes, never allocates device
- * memory, and leaves the caller's current context as it is. A kernel acquired with a target is
- * loaded by its first launch.
+ * Launches a kernel. Returns without waiting for it; never synchronizes unless it is to check
+ * memory, never allocates device memory, and leaves the caller's current context as it is. A kernel
+ * acquired with a target is loaded by its first launch.
  *
  * @param kernel     From kiln_kernel_acquire().
  * @param config     NULL: the launch rule, on the default stream.
@@ -171,7 +171,9 @@ typedef struct kiln_launch_config {
  * @retval KILN_INVALID_ARGUMENT  Count, type or size differs from the kernel's; a used pointer is
  *                                null or misaligned, an unused one is not null; an integer is below
  *                                its least or no multiple; an extent of the grid is 0; the block is
- *                                not the rule's; too much shared memory.
+ *                                not the rule's; too much shared memory. With check_memory also:
+ *                                a tensor of another device or beyond its allocation, an output
+ *                                that overlaps another tensor, a scale that is not finite and > 0.
  * @retval KILN_NOT_FOUND         There is no such device.
  * @retval KILN_UNAVAILABLE       No driver or no device.
  * @retval KILN_LOAD_FAILED       The driver refused the image.

@@ -71,14 +71,16 @@ Result<LaunchConfig> launch_config(const kiln_launch_config_t* given) {
   KILN_TRY_ASSIGN(
       const kiln_launch_config_t config,
       read_options<kiln_launch_config_t>(given, KILN_LAUNCH_CONFIG_INIT, "kiln_launch_config_t"));
-  if (config.reserved != 0) {
-    return failure(Code::invalid_argument, "config.reserved is {}; it must be 0", config.reserved);
+  if (config.check_memory > 1) {
+    return failure(Code::invalid_argument, "config.check_memory is {}; allowed: 0 and 1",
+                   config.check_memory);
   }
   LaunchConfig result;
   result.grid = {config.grid[0], config.grid[1], config.grid[2]};
   result.block = {config.block[0], config.block[1], config.block[2]};
   result.shared_bytes = config.shared_bytes;
   result.stream = config.stream;
+  result.check_memory = config.check_memory == 1;
   return result;
 }
 

@@ -175,9 +175,9 @@ static void test_bad_launches(kiln_context_t* context) {
   CHECK_ERROR(kiln_kernel_launch(kernel, NULL, arguments, 11), KILN_INVALID_ARGUMENT,
               "arguments[0].reserved is 1; it must be 0");
   arguments[0].reserved = 0;
-  config.reserved = 5;
+  config.check_memory = 5;
   CHECK_ERROR(kiln_kernel_launch(kernel, &config, arguments, 11), KILN_INVALID_ARGUMENT,
-              "config.reserved is 5; it must be 0");
+              "config.check_memory is 5; allowed: 0 and 1");
   config.struct_size = 3;
   CHECK(kiln_kernel_launch(kernel, &config, arguments, 11) == KILN_INVALID_ARGUMENT);
   kiln_kernel_release(kernel);

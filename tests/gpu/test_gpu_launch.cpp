@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gpu/fixture.h"
 
+#include <limits>
 #include <thread>
 
 namespace kiln {
@@ -95,6 +96,35 @@ TEST_SUITE("launch") {
       CHECK(gpu.acquire("static_quant:vector=4") != nullptr);
       CHECK(current_context(api) == before);
     }
+    CHECK(quantization.out.get() == quantization.all(kOne));
+  }
+
+  TEST_CASE("memory that does not fit is refused when asked for, and nothing is launched") {
+    Gpu gpu;
+    const Quantization quantization(gpu);
+    const LaunchConfig checked{.check_memory = true};
+    const auto message = [&](std::size_t index, const Argument& argument) {
+      std::vector<Argument> arguments = quantization.arguments();
+      arguments[index] = argument;
+      const Status status = launch(*quantization.kernel, checked, arguments);
+      CHECK(status.code() == Code::invalid_argument);
+      return status.message();
+    };
+    const auto has = [](const std::string& text, const char* part) {
+      return text.find(part) != std::string::npos;
+    };
+    alignas(16) static std::uint16_t on_host[kColumns];
+    CHECK(has(message(0, Argument::of_pointer(on_host)), "argument \"x\""));
+    CHECK(has(message(2, quantization.x.argument()), "overlaps argument \"x\""));
+    CHECK(has(message(5, Argument::of_int32(2'000'000)), "argument \"x\": it reaches over"));
+    for (const float scale : {0.0F, -1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+      quantization.scale.set({scale});
+      const std::string text = message(0, quantization.x.argument());
+      CHECK_MESSAGE(has(text, "argument \"input_scale\": it is"), text);
+    }
+    CHECK(quantization.out.get() == quantization.all(0xA5));
+    quantization.scale.set({1.0F});
+    REQUIRE_OK(launch(*quantization.kernel, checked, quantization.arguments()));
     CHECK(quantization.out.get() == quantization.all(kOne));
   }
 
