@@ -4,60 +4,76 @@
 // quantization. With b() for rounding to the activation type, n(x, w) = b(b(x * rstd(x)) * w):
 //   m = b(n(x, weight) * b(1 + scale))
 //   r = b(residual + b(b(tanh(gate)) * n(update, update_weight)))
-// A warp has a row; warps loop over the rows of a batch.
+// A warp has a row, which stays in shared memory from pass to pass; warps loop over the rows of a
+// batch.
 
 #include "kiln/access.cuh"
-#include "kiln/modulation.cuh"
 #include "kiln/ptx.cuh"
 #include "kiln/row_output.cuh"
-#include "kiln/row_slice.cuh"
 #include "kiln/types.cuh"
 
 namespace kiln {
 
-// In groups of four, so that a lane has what goes into four neighbouring ones of the 128 sums.
-template <int hidden, typename T>
-using WarpSlice = RowSlice<hidden, 32, T>;
+// Without asking the driver for more.
+constexpr unsigned kMostSharedBytes = 48 * 1024;
 
-// 1 / sqrt(mean of squares + eps) in the order of PyTorch's eager mean over a row: element i is
-// added to sum i % 128, one after another; each four neighbouring sums are added up, then folded.
-// All lanes get it.
-template <int hidden, typename T>
-__device__ __forceinline__ float reciprocal_root_mean_square(const WarpSlice<hidden, T>& slice,
-                                                             float eps) {
-  float sums[4] = {};
+// A lane has groups of four neighbours, each 128 elements behind the one before it.
+template <int hidden>
+struct LaneGroups {
+  static constexpr int kCount = (hidden + 127) / 128;
+
+  static __device__ __forceinline__ int column(int i) { return 128 * i + 4 * (threadIdx.x % 32); }
+  static __device__ __forceinline__ bool has(int i) {
+    return (hidden % 128 == 0 && i < kCount) || column(i) < hidden;
+  }
+};
+
+// `count` groups of a row, all on their way at once.
+template <int hidden, int vector, int count, typename T>
+struct Batch {
+  Pair<T> group[count][2];
+
+  __device__ __forceinline__ void load(const T* row, int begin) {
 #pragma unroll
-  for (int i = 0; i < slice.kGroups; ++i) {
-    if (!slice.has_group(i)) break;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const Pair<T> pair = slice.group[i][j / 2];
-      const float x = j % 2 == 0 ? first(pair) : second(pair);
-      sums[j] = __fadd_rn(sums[j], __fmul_rn(x, x));
+    for (int i = 0; i < count; ++i) {
+      const int column = LaneGroups<hidden>::column(begin + i);
+      if (begin + i < LaneGroups<hidden>::kCount && LaneGroups<hidden>::has(begin + i))
+        kiln::load<vector>(row + column, group[i]);
     }
   }
-  float total = __fadd_rn(__fadd_rn(__fadd_rn(sums[0], sums[1]), sums[2]), sums[3]);
+};
+
+// The sum of squares in the order of PyTorch's eager mean over a row: element i is added to sum
+// i % 128, one after another; each four neighbouring sums are added up, then folded.
+struct SquareSums {
+  float sums[4] = {};
+
+  template <typename T>
+  __device__ __forceinline__ void add(const Pair<T> (&group)[2]) {
+    const float values[4] = {first(group[0]), second(group[0]), first(group[1]), second(group[1])};
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2)
-    total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFFu, total, offset));
-  return rsqrtf(__fadd_rn(__fmul_rn(total, 1.0f / hidden), eps));
-}
+    for (int i = 0; i < 4; ++i)
+      sums[i] = __fadd_rn(sums[i], __fmul_rn(values[i], values[i]));
+  }
+  // 1 / sqrt(mean + eps), for all lanes.
+  __device__ __forceinline__ float reciprocal_root_mean(int hidden, float eps) const {
+    float total = __fadd_rn(__fadd_rn(__fadd_rn(sums[0], sums[1]), sums[2]), sums[3]);
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2)
+      total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFFu, total, offset));
+    return rsqrtf(__fadd_rn(__fmul_rn(total, 1.0f / hidden), eps));
+  }
+};
 
 template <typename T>
 __device__ __forceinline__ Pair<T> normalize(Pair<T> x, float rstd, Pair<T> weight) {
   return multiply(round_to<T>(__fmul_rn(first(x), rstd), __fmul_rn(second(x), rstd)), weight);
 }
 
-// b(tanh(gate)), once for all rows of a block.
-template <int hidden, int vector, int threads, typename T>
-__device__ __forceinline__ void squash_gate(const T* gate, Pair<T> (&squashed)[hidden / 2]) {
-  for (int column = 4 * static_cast<int>(threadIdx.x); column < hidden; column += 4 * threads) {
-    Pair<T> g[2];
-    load<vector>(gate + column, g);
-#pragma unroll
-    for (int j = 0; j < 2; ++j)
-      squashed[column / 2 + j] = round_to<T>(tanhf(first(g[j])), tanhf(second(g[j])));
-  }
+// b(tanh(gate))
+template <typename T>
+__device__ __forceinline__ Pair<T> squash(Pair<T> gate) {
+  return round_to<T>(tanhf(first(gate)), tanhf(second(gate)));
 }
 
 // The rows of a batch that a warp takes.
@@ -71,42 +87,64 @@ struct WarpRows {
       : first(blockIdx.x * (threads / 32) + threadIdx.x / 32),
         step(gridDim.x * (threads / 32)),
         end(rows) {}
-  __device__ __forceinline__ bool is_last(unsigned row, unsigned batch, unsigned batches) const {
-    return row + step >= end && batch + gridDim.y >= batches;
+  __device__ __forceinline__ bool is_last(unsigned row, unsigned item, unsigned items) const {
+    return row + step >= end && item + gridDim.y >= items;
   }
 };
 
-// `preload`: groups loaded ahead.
-template <int hidden, typename T, int vector, int preload>
-using WeightsAhead =
-    GroupsAhead<WarpSlice<hidden, T>, Modulation<T, Recipe::aten>, preload, vector>;
+// Brings a row into the lane's part of `memory`, and returns its reciprocal root mean square.
+template <int hidden, bool has_bias, int vector, int batch, typename T>
+__device__ __forceinline__ float read_row(const T* row,
+                                          const T* bias,
+                                          float eps,
+                                          Pair<T> (&memory)[hidden / 2]) {
+  using Groups = LaneGroups<hidden>;
+  SquareSums squares;
+  for (int begin = 0; begin < Groups::kCount; begin += batch) {
+    Batch<hidden, vector, batch, T> x;
+    Batch<hidden, vector, batch, T> b;
+    x.load(row, begin);
+    if constexpr (has_bias) b.load(bias, begin);
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      if (begin + i >= Groups::kCount || !Groups::has(begin + i)) break;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        if constexpr (has_bias) x.group[i][j] = add(x.group[i][j], b.group[i][j]);
+        memory[Groups::column(begin + i) / 2 + j] = x.group[i][j];
+      }
+      squares.add(x.group[i]);
+    }
+  }
+  return squares.reciprocal_root_mean(hidden, eps);
+}
 
-template <int hidden, typename T, Out out, Reciprocal reciprocal, int vector, int preload>
-__device__ __forceinline__ void write_normalized(WarpSlice<hidden, T>& slice,
-                                                 float eps,
+template <int hidden, Out out, Reciprocal reciprocal, int vector, int batch, typename T>
+__device__ __forceinline__ void write_normalized(const Pair<T> (&memory)[hidden / 2],
+                                                 float rstd,
                                                  const T* weight,
                                                  const T* scale,
                                                  const RowOutput<T>& output,
                                                  RowIndex index) {
-  using Slice = WarpSlice<hidden, T>;
-  WeightsAhead<hidden, T, vector, preload> weights;
-  WeightsAhead<hidden, T, vector, preload> scales;
-  weights.start(weight);
-  scales.start(scale);
+  using Groups = LaneGroups<hidden>;
   const long long row_offset = output.stride.offset(index);
-  const float rstd = reciprocal_root_mean_square<hidden>(slice, eps);
-  slice.forget_conversions();
+  for (int begin = 0; begin < Groups::kCount; begin += batch) {
+    Batch<hidden, vector, batch, T> w;
+    Batch<hidden, vector, batch, T> s;
+    w.load(weight, begin);
+    s.load(scale, begin);
 #pragma unroll
-  for (int i = 0; i < Slice::kGroups; ++i) {
-    if (!Slice::has_group(i)) break;
-    const auto w = weights.next(i);
-    const auto factor = factor_of(scales.next(i));
-    Pair<T> m[2];
+    for (int i = 0; i < batch; ++i) {
+      if (begin + i >= Groups::kCount || !Groups::has(begin + i)) break;
+      const int column = Groups::column(begin + i);
+      Pair<T> m[2];
 #pragma unroll
-    for (int j = 0; j < 2; ++j)
-      m[j] = multiply(normalize(slice.group[i][j], rstd, w.value[j]), factor.value[j]);
-    output.template store<out, reciprocal, vector>(row_offset + Slice::begin(), Slice::offset(i),
-                                                   m);
+      for (int j = 0; j < 2; ++j) {
+        m[j] = multiply(normalize(memory[column / 2 + j], rstd, w.group[i][j]),
+                        add(ones<T>(), s.group[i][j]));
+      }
+      output.template store<out, reciprocal, vector>(row_offset + column, 0, m);
+    }
   }
 }
 
@@ -118,7 +156,7 @@ template <int hidden,
           int vector,
           int threads,
           int min_blocks,
-          int preload>
+          int batch>
 __global__ void __launch_bounds__(threads, min_blocks) rmsnorm_modulate(const T* x,
                                                                         const T* weight,
                                                                         const T* scale,
@@ -135,21 +173,22 @@ __global__ void __launch_bounds__(threads, min_blocks) rmsnorm_modulate(const T*
                                                                         long long out_row_stride,
                                                                         long long out_batch_stride,
                                                                         float eps) {
+  __shared__ Pair<T> memory[threads / 32][hidden / 2];
   wait_for_earlier_kernels();
   RowOutput<T> output = {out_activation, out_e4m3, out_e5m2, {out_row_stride, out_batch_stride}};
   output.template read_scale<out, reciprocal>(input_scale);
   const RowStride x_stride = {x_row_stride, x_batch_stride};
 
   const WarpRows<threads> warp(rows);
-  for (unsigned batch = blockIdx.y; batch < batches; batch += gridDim.y) {
+  for (unsigned item = blockIdx.y; item < batches; item += gridDim.y) {
     for (unsigned row = warp.first; row < rows; row += warp.step) {
-      if (warp.is_last(row, batch, batches)) let_next_kernel_start();
-      const RowIndex index = {batch, row};
-      WarpSlice<hidden, T> slice;
-      slice.template load<vector>(x + x_stride.offset(index));
-      if constexpr (has_bias) slice.template add<vector>(bias);
-      write_normalized<hidden, T, out, reciprocal, vector, preload>(
-          slice, eps, weight, scale + batch * scale_stride, output, index);
+      if (warp.is_last(row, item, batches)) let_next_kernel_start();
+      const RowIndex index = {item, row};
+      Pair<T>(&row_memory)[hidden / 2] = memory[threadIdx.x / 32];
+      const float rstd = read_row<hidden, has_bias, vector, batch>(x + x_stride.offset(index), bias,
+                                                                   eps, row_memory);
+      write_normalized<hidden, out, reciprocal, vector, batch>(
+          row_memory, rstd, weight, scale + item * scale_stride, output, index);
     }
   }
 }
@@ -163,7 +202,7 @@ template <int hidden,
           int vector,
           int threads,
           int min_blocks,
-          int preload>
+          int batch>
 __global__ void __launch_bounds__(threads, min_blocks)
     gated_residual_rmsnorm_modulate(const T* residual,
                                     const T* update,
@@ -190,8 +229,11 @@ __global__ void __launch_bounds__(threads, min_blocks)
                                     long long out_row_stride,
                                     long long out_batch_stride,
                                     float eps) {
-  using Slice = WarpSlice<hidden, T>;
-  __shared__ Pair<T> squashed_gate[hidden / 2];
+  using Groups = LaneGroups<hidden>;
+  // Once for all rows of an item, where shared memory has room for it.
+  constexpr bool keeps_gate = (threads / 32 + 1) * hidden * sizeof(T) <= kMostSharedBytes;
+  __shared__ Pair<T> squashed_gate[keeps_gate ? hidden / 2 : 1];
+  __shared__ Pair<T> memory[threads / 32][hidden / 2];
   wait_for_earlier_kernels();
   RowOutput<T> output = {out_activation, out_e4m3, out_e5m2, {out_row_stride, out_batch_stride}};
   output.template read_scale<out, reciprocal>(input_scale);
@@ -200,42 +242,61 @@ __global__ void __launch_bounds__(threads, min_blocks)
   const RowStride sum_stride = {out_residual_row_stride, out_residual_batch_stride};
 
   const WarpRows<threads> warp(rows);
-  for (unsigned batch = blockIdx.y; batch < batches; batch += gridDim.y) {
-    __syncthreads();
-    squash_gate<hidden, vector, threads>(gate + batch * gate_stride, squashed_gate);
-    __syncthreads();
+  for (unsigned item = blockIdx.y; item < batches; item += gridDim.y) {
+    const T* item_gate = gate + item * gate_stride;
+    if constexpr (keeps_gate) {
+      __syncthreads();
+      for (int column = 4 * static_cast<int>(threadIdx.x); column < hidden; column += 4 * threads) {
+        Pair<T> g[2];
+        load<vector>(item_gate + column, g);
+        squashed_gate[column / 2] = squash(g[0]);
+        squashed_gate[column / 2 + 1] = squash(g[1]);
+      }
+      __syncthreads();
+    }
     for (unsigned row = warp.first; row < rows; row += warp.step) {
-      if (warp.is_last(row, batch, batches)) let_next_kernel_start();
-      const RowIndex index = {batch, row};
-      Slice sum;
-      Slice added;
-      added.template load<vector>(update + update_stride.offset(index));
-      sum.template load<vector>(residual + residual_stride.offset(index));
-      if constexpr (has_bias) added.template add<vector>(bias);
-      WeightsAhead<hidden, T, vector, preload> update_weights;
-      update_weights.start(update_weight);
-      const float update_rstd = reciprocal_root_mean_square<hidden>(added, eps);
-      added.forget_conversions();
+      if (warp.is_last(row, item, batches)) let_next_kernel_start();
+      const RowIndex index = {item, row};
+      Pair<T>(&row_memory)[hidden / 2] = memory[threadIdx.x / 32];
+      const float update_rstd = read_row<hidden, has_bias, vector, batch>(
+          update + update_stride.offset(index), bias, eps, row_memory);
 
+      SquareSums squares;
+      const T* row_residual = residual + residual_stride.offset(index);
       T* row_sum = out_residual + sum_stride.offset(index);
+      for (int begin = 0; begin < Groups::kCount; begin += batch) {
+        Batch<hidden, vector, batch, T> sum;
+        Batch<hidden, vector, batch, T> w;
+        Batch<hidden, vector, batch, T> g;
+        sum.load(row_residual, begin);
+        w.load(update_weight, begin);
+        if constexpr (!keeps_gate) g.load(item_gate, begin);
 #pragma unroll
-      for (int i = 0; i < Slice::kGroups; ++i) {
-        if (!Slice::has_group(i)) break;
-        const Pair<T>* g = squashed_gate + (Slice::begin() + Slice::offset(i)) / 2;
-        const auto w = update_weights.next(i);
+        for (int i = 0; i < batch; ++i) {
+          if (begin + i >= Groups::kCount || !Groups::has(begin + i)) break;
+          const int column = Groups::column(begin + i);
 #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const Pair<T> n = normalize(added.group[i][j], update_rstd, w.value[j]);
-          const Pair<T> gated = multiply(g[j], n);
-          sum.group[i][j] = add(sum.group[i][j], gated);
-          if constexpr (clip) sum.group[i][j] = limit_to_finite(sum.group[i][j]);
+          for (int j = 0; j < 2; ++j) {
+            Pair<T>& pair = row_memory[column / 2 + j];
+            Pair<T> squashed;
+            if constexpr (keeps_gate) {
+              squashed = squashed_gate[column / 2 + j];
+            } else {
+              squashed = squash(g.group[i][j]);
+            }
+            const Pair<T> n = normalize(pair, update_rstd, w.group[i][j]);
+            sum.group[i][j] = add(sum.group[i][j], multiply(squashed, n));
+            if constexpr (clip) sum.group[i][j] = limit_to_finite(sum.group[i][j]);
+            pair = sum.group[i][j];
+          }
+          squares.add(sum.group[i]);
+          if constexpr (contains(out, Out::residual)) store<vector>(row_sum + column, sum.group[i]);
         }
-        if constexpr (contains(out, Out::residual))
-          store<vector>(Slice::at(row_sum, i), sum.group[i]);
       }
       if constexpr (contains(out, kActivation | kFp8)) {
-        write_normalized<hidden, T, out, reciprocal, vector, preload>(
-            sum, eps, weight, scale + batch * scale_stride, output, index);
+        write_normalized<hidden, out, reciprocal, vector, batch>(
+            row_memory, squares.reciprocal_root_mean(hidden, eps), weight,
+            scale + item * scale_stride, output, index);
       }
     }
   }

@@ -29,7 +29,7 @@ template <int hidden_,
           int preload_>
 struct Form {
   using T = T_;
-  using Slice = RowSlice<hidden_, kRowThreads, T>;
+  using Slice = RowSlice<hidden_, T>;
   using Modulation = kiln::Modulation<T, recipe_>;
   static constexpr int hidden = hidden_;
   static constexpr Out out = out_;

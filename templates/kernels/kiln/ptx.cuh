@@ -137,12 +137,6 @@ __device__ __forceinline__ float approximate_exp2(float value) {
   return power;
 }
 
-// From here on the compiler no longer knows where the pair comes from.
-template <typename T>
-__device__ __forceinline__ void make_opaque(Pair<T>& pair) {
-  asm volatile("" : "+r"(pair.bits));
-}
-
 // Programmatic dependent launch: nothing that an earlier kernel writes may be read, and nothing
 // that it reads may be written, before this returns. Without that launch attribute both do nothing.
 __device__ __forceinline__ void wait_for_earlier_kernels() {

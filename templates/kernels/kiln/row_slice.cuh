@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A row of elements in the registers of the neighbouring threads that share it.
+// A row of elements in the registers of the threads of a block.
 
 #include "kiln/access.cuh"
 #include "kiln/ptx.cuh"
@@ -9,21 +9,23 @@
 
 namespace kiln {
 
-// Of `hidden` elements, what one of `threads` has: groups of four neighbours, the next group behind
-// those of all other threads.
-template <int hidden, int threads, typename T>
+constexpr int kRowThreads = 128;
+
+// What one thread has of `hidden` elements: groups of four neighbours, the next group behind those
+// of all other threads.
+template <int hidden, typename T>
 struct RowSlice {
   static_assert(hidden > 0 && hidden % 4 == 0);
   static constexpr int kRowGroups = hidden / 4;
-  static constexpr int kGroups = (kRowGroups + threads - 1) / threads;
+  static constexpr int kGroups = (kRowGroups + kRowThreads - 1) / kRowThreads;
   // Whether every thread has as many groups; all counts are then compile-time constants.
-  static constexpr bool kIsEven = kRowGroups % threads == 0;
+  static constexpr bool kIsEven = kRowGroups % kRowThreads == 0;
 
   Pair<T> group[kGroups][2];
 
   // A group is reached by adding the constant offset(i) last: then all share one address register.
-  static __device__ __forceinline__ int begin() { return 4 * (threadIdx.x % threads); }
-  static constexpr __device__ int offset(int i) { return 4 * threads * i; }
+  static __device__ __forceinline__ int begin() { return 4 * threadIdx.x; }
+  static constexpr __device__ int offset(int i) { return 4 * kRowThreads * i; }
 
   // Of a row's group.
   template <typename Element>
@@ -57,17 +59,6 @@ struct RowSlice {
 #pragma unroll
       for (int j = 0; j < 2; ++j)
         group[i][j] = kiln::add(group[i][j], term[j]);
-    }
-  }
-
-  // Between two passes over a row: the compiler would keep it in fp32 from the first to the second,
-  // which takes twice the registers.
-  __device__ __forceinline__ void forget_conversions() {
-#pragma unroll
-    for (int i = 0; i < kGroups; ++i) {
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-        make_opaque(group[i][j]);
     }
   }
 };

@@ -10,7 +10,6 @@
 
 namespace kiln {
 
-constexpr int kRowThreads = 128;
 constexpr int kRowWarps = kRowThreads / 32;
 
 struct Moments {
@@ -45,7 +44,7 @@ __device__ __forceinline__ Moments combine(const Moments& b, const Moments& a) {
 }
 
 template <int hidden, typename T>
-__device__ __forceinline__ Moments thread_moments(const RowSlice<hidden, kRowThreads, T>& slice) {
+__device__ __forceinline__ Moments thread_moments(const RowSlice<hidden, T>& slice) {
   Moments moments = {0.0f, 0.0f, 0.0f};
 #pragma unroll
   for (int i = 0; i < slice.kGroups; ++i) {
@@ -77,9 +76,9 @@ __device__ __forceinline__ Moments fold_warp(Moments moments) {
 // All threads get the row's moments. One barrier: `shared` may be used again only after another
 // barrier, so a loop over rows alternates between two.
 template <int hidden, typename T>
-__device__ __forceinline__ Moments row_moments(const RowSlice<hidden, kRowThreads, T>& slice,
+__device__ __forceinline__ Moments row_moments(const RowSlice<hidden, T>& slice,
                                                Moments (&shared)[kRowWarps]) {
-  constexpr bool is_even = RowSlice<hidden, kRowThreads, T>::kIsEven;
+  constexpr bool is_even = RowSlice<hidden, T>::kIsEven;
   Moments moments = fold_warp<is_even>(thread_moments(slice));
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = moments;
   __syncthreads();

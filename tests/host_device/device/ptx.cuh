@@ -111,9 +111,6 @@ inline float approximate_exp2(float value) {
   return std::exp2(value);
 }
 
-template <typename T>
-inline void make_opaque(Pair<T>&) {}
-
 inline void wait_for_earlier_kernels() {}
 inline void let_next_kernel_start() {}
 
