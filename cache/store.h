@@ -50,10 +50,21 @@ struct EntryQuery {
 };
 
 // Lifetime counters, kept in the database.
-enum class Counter { memory_hits, disk_hits, misses, compiles, compile_failures, recovered };
-inline constexpr std::array kCounters = {Counter::memory_hits,      Counter::disk_hits,
-                                         Counter::misses,           Counter::compiles,
-                                         Counter::compile_failures, Counter::recovered};
+enum class Counter {
+  memory_hits,
+  disk_hits,
+  misses,
+  compiles,
+  compile_failures,
+  recovered,
+  process_waits,
+  process_wait_us,
+  lock_timeouts
+};
+inline constexpr std::array kCounters = {
+    Counter::memory_hits,   Counter::disk_hits,        Counter::misses,
+    Counter::compiles,      Counter::compile_failures, Counter::recovered,
+    Counter::process_waits, Counter::process_wait_us,  Counter::lock_timeouts};
 std::string_view counter_name(Counter counter);
 using Counters = std::map<Counter, std::int64_t>;
 

@@ -33,6 +33,12 @@ std::string_view counter_name(Counter counter) {
       return "compile_failures";
     case Counter::recovered:
       return "recovered";
+    case Counter::process_waits:
+      return "process_waits";
+    case Counter::process_wait_us:
+      return "process_wait_us";
+    case Counter::lock_timeouts:
+      return "lock_timeouts";
   }
   return "unknown";
 }

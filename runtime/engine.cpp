@@ -7,7 +7,6 @@
 #include "support/log.h"
 
 #include <chrono>
-#include <ctime>
 #include <exception>
 #include <new>
 
@@ -57,6 +56,7 @@ void Engine::open_store() {
       directory = std::move(chosen.path);
     }
     KILN_TRY(prepare_cache_directory(directory));
+    build_locks_.emplace(directory);
     return Store::open(directory, StoreMode::read_write);
   };
   auto opened = open();
@@ -73,7 +73,10 @@ Engine::~Engine() {
   report_memory_hits();
 }
 
-Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, AcquireLimit limit) {
+Result<Acquired> Engine::acquire(const Variant& variant,
+                                 const Target& target,
+                                 AcquireLimit limit,
+                                 OtherBuilders others) {
   // Another thread may have held any lock, and led any flight, when this process was forked.
   if (ForkGuard::generation() != fork_generation_) {
     return failure(Code::unavailable,
@@ -102,18 +105,18 @@ Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, A
       const std::unique_lock lock(table_mutex_);
       if (table_.contains(name)) continue;
       const auto [place, is_new] = in_flight_.try_emplace(name);
-      if (is_new) place->second = {promise.get_future().share(), limit};
+      if (is_new) place->second = {promise.get_future().share(), limit, others};
       flight = place->second;
       is_leader = is_new;
     }
     if (is_leader) {
-      const Result<Found> found = lead(name, std::move(promise), variant, target, limit);
+      const Result<Found> found = lead(name, std::move(promise), variant, target, limit, others);
       if (!found.is_ok()) return found.status();
       return acquired(*found, found->tier);
     }
     if (limit == AcquireLimit::load && flight.limit == AcquireLimit::compile) {
       // Must not wait for a compile: looks on its own.
-      KILN_TRY_ASSIGN(const Found found, produce(variant, target, limit));
+      KILN_TRY_ASSIGN(const Found found, produce(variant, target, limit, others));
       return acquired(found, found.tier);
     }
     ++statistics_.waits;
@@ -124,9 +127,10 @@ Result<Acquired> Engine::acquire(const Variant& variant, const Target& target, A
       return acquired(*outcome, Tier::memory);
     }
     // The leader may have been allowed less than this request is.
-    if (limit == flight.limit || outcome.status().code() != Code::not_ready) {
-      return outcome.status();
-    }
+    const Code code = outcome.status().code();
+    const bool is_limited = code == Code::not_ready && limit != flight.limit;
+    const bool is_impatient = code == Code::busy && others != flight.others;
+    if (!is_limited && !is_impatient) return outcome.status();
   }
 }
 
@@ -135,10 +139,11 @@ Result<Engine::Found> Engine::lead(const std::string& name,
                                    std::promise<Result<Found>> promise,
                                    const Variant& variant,
                                    const Target& target,
-                                   AcquireLimit limit) {
+                                   AcquireLimit limit,
+                                   OtherBuilders others) {
   Result<Found> produced = failure(Code::out_of_memory, "the host is out of memory");
   try {
-    produced = produce(variant, target, limit);
+    produced = produce(variant, target, limit, others);
     const std::unique_lock lock(table_mutex_);
     if (produced.is_ok()) table_.emplace(name, *produced);
   } catch (const std::bad_alloc&) {
@@ -163,26 +168,17 @@ std::optional<Engine::Found> Engine::find_in_memory(const std::string& name) {
 
 Result<Engine::Found> Engine::produce(const Variant& variant,
                                       const Target& target,
-                                      AcquireLimit limit) {
+                                      AcquireLimit limit,
+                                      OtherBuilders others) {
   KILN_TRY_ASSIGN(const Specialization specialization, specialize(variant, target.capability));
   const Request request{variant, target, specialization,
                         request_fields(variant, specialization, target)};
-  if (auto found = find_stored(request)) {
-    count(statistics_.disk_hits, Counter::disk_hits);
-    return *std::move(found);
-  }
+  if (auto found = find_stored(request)) return *std::move(found);
   if (limit != AcquireLimit::compile) {
     return failure(Code::not_ready, "\"{}\" for {} is not in the cache", variant.spec(),
                    target.text());
   }
-  count(statistics_.misses, Counter::misses);
-  Result<Found> built = build(request);
-  if (built.is_ok()) {
-    count(statistics_.compiles, Counter::compiles);
-  } else if (built.status().code() == Code::compile_failed) {
-    count(statistics_.compile_failures, Counter::compile_failures);
-  }
-  return built;
+  return build_in_turn(request, others);
 }
 
 std::optional<Engine::Found> Engine::find_stored(const Request& request) {
@@ -197,6 +193,7 @@ std::optional<Engine::Found> Engine::find_stored(const Request& request) {
   }
   auto kernel = std::make_shared<const CompiledKernel>(CompiledKernel{
       request.variant, request.specialization, stored->facts.key, std::move(artifact).value()});
+  count(statistics_.disk_hits, Counter::disk_hits);
   return Found{std::move(kernel), Tier::disk, true};
 }
 
@@ -232,42 +229,11 @@ std::optional<Store::Found> Engine::read_store(const Request& request) {
   return found;
 }
 
-Result<Engine::Found> Engine::build(const Request& request) {
-  KILN_TRY_ASSIGN(const auto nvrtc, this->nvrtc());
-  KeyFields fields = request.fields;
-  fields.options = compile_options(request.target, nvrtc->major(), nvrtc->minor());
-  fields.toolchain = nvrtc->toolchain().text();
-  const CompileRequest compile_request{
-      .sources = &request.variant.source().sources,
-      .name_expression = request.specialization.name_expression,
-      .target = request.target,
-      .options = fields.options,
-      .allow_spills = may_spill(request.variant),
-  };
-  const auto compile_in_turn = [&] {
-    const CompileScheduler::Slot slot(scheduler_);
-    return compile(*nvrtc, compile_request);
-  };
-  KILN_TRY_ASSIGN(Artifact artifact, compile_in_turn());
-  auto kernel = std::make_shared<const CompiledKernel>(
-      CompiledKernel{request.variant, request.specialization, fields.key(), std::move(artifact)});
-  const bool is_stored = save(request, *kernel, fields);
-  return Found{std::move(kernel), Tier::compiled, is_stored};
-}
-
-bool Engine::save(const Request& request, const CompiledKernel& kernel, const KeyFields& fields) {
-  if (store_ == nullptr) return false;
-  const EntryFacts facts =
-      make_facts(kernel.key, fields.request(), request.variant.manifest().name,
-                 request.variant.spec(), fields.to_json(), kernel.artifact, std::time(nullptr));
-  const Status status = store_->put(facts, kernel.artifact.image);
-  if (!status.is_ok()) note_store_failure(status);
-  return status.is_ok();
-}
-
-void Engine::count(std::atomic<std::int64_t>& counter, std::optional<Counter> lifetime) {
-  ++counter;
-  if (lifetime && store_ != nullptr) store_->count(*lifetime);
+void Engine::count(std::atomic<std::int64_t>& counter,
+                   std::optional<Counter> lifetime,
+                   std::int64_t amount) {
+  counter += amount;
+  if (lifetime && store_ != nullptr) store_->count(*lifetime, amount);
 }
 
 void Engine::report_memory_hits() {

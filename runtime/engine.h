@@ -2,10 +2,12 @@
 #pragma once
 
 // Serves requests for kernels: in-process table → store → NVRTC → store. The only place that joins
-// jit and cache. Thread-safe; one compile per variant and target however many threads ask. Trouble
+// jit and cache. Thread-safe; one compile per variant and target however many threads and processes
+// ask. Trouble
 // with the cache never fails a request: it is counted, logged once, and the kernel is compiled.
 // Knows nothing of devices: runtime/kernel.h loads what this returns.
 
+#include "cache/build_locks.h"
 #include "cache/store.h"
 #include "jit/compiler.h"
 #include "jit/key.h"
@@ -32,6 +34,10 @@ std::string_view tier_name(Tier tier);
 
 // How far a request may go: the in-process table, the store, or NVRTC.
 enum class AcquireLimit { memory, load, compile };
+
+// What a request does while another process compiles for the same one: waits for as long as
+// KILN_LOCK_TIMEOUT_MS says and then compiles on its own, or fails as busy at once.
+enum class OtherBuilders { wait, skip };
 
 // A compiled variant, shared by all who asked for it. Immutable.
 struct CompiledKernel {
@@ -65,9 +71,12 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // unsupported (target), unavailable (no NVRTC, or a process forked since), compile_failed,
-  // not_ready (`limit` is below what it would take). A failure is given to all who wait for it, and
-  // not remembered.
-  Result<Acquired> acquire(const Variant& variant, const Target& target, AcquireLimit limit);
+  // not_ready (`limit` is below what it would take), busy (another process compiles, `others` is
+  // skip). A failure is given to all who wait for it, and not remembered.
+  Result<Acquired> acquire(const Variant& variant,
+                           const Target& target,
+                           AcquireLimit limit,
+                           OtherBuilders others = OtherBuilders::wait);
 
   const Catalog& catalog() const { return catalog_; }
   Store* store() { return store_.get(); }  // nullptr: memory only
@@ -94,6 +103,7 @@ class Engine {
   struct Flight {
     std::shared_future<Result<Found>> outcome;
     AcquireLimit limit = AcquireLimit::compile;  // of the request that leads it
+    OtherBuilders others = OtherBuilders::wait;  // likewise
   };
 
   Engine(EngineOptions options, Catalog catalog);
@@ -103,15 +113,25 @@ class Engine {
                      std::promise<Result<Found>> promise,
                      const Variant& variant,
                      const Target& target,
-                     AcquireLimit limit);
-  Result<Found> produce(const Variant& variant, const Target& target, AcquireLimit limit);
+                     AcquireLimit limit,
+                     OtherBuilders others);
+  Result<Found> produce(const Variant& variant,
+                        const Target& target,
+                        AcquireLimit limit,
+                        OtherBuilders others);
   std::optional<Found> find_stored(const Request& request);
   std::optional<Store::Found> read_store(const Request& request);
+  class Turn;
+  // Empty if locks do not work, or the wait was in vain: then this process builds unannounced.
+  Result<Turn> take_turn(const Digest& request, OtherBuilders others);
+  Result<Found> build_in_turn(const Request& request, OtherBuilders others);
   Result<Found> build(const Request& request);
   bool save(const Request& request, const CompiledKernel& kernel, const KeyFields& fields);
   // What compiles here, if that can be told without loading it.
   std::optional<Toolchain> known_toolchain();
-  void count(std::atomic<std::int64_t>& counter, std::optional<Counter> lifetime);
+  void count(std::atomic<std::int64_t>& counter,
+             std::optional<Counter> lifetime,
+             std::int64_t amount = 1);
   // Hands the memory hits since the last time to the store.
   void report_memory_hits();
   void note_store_failure(const Status& status);
@@ -124,6 +144,7 @@ class Engine {
   // Apart from the store, whose lock may be held across a write to disk.
   std::atomic<std::int64_t> unreported_memory_hits_{0};
 
+  std::optional<BuildLocks> build_locks_;
   std::unique_ptr<Store> store_;
   Status store_status_;
   std::atomic<bool> is_store_warned_{false};

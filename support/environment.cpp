@@ -3,6 +3,8 @@
 
 #include "support/text.h"
 
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -26,6 +28,17 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+constexpr std::int64_t kLongestLockTimeoutMs = 24 * 3600 * 1000;
+
+// A decimal number of at most `most`.
+std::optional<std::int64_t> parse_count(const std::string& text, std::int64_t most) {
+  std::int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || rest != end || count < 0 || count > most) return std::nullopt;
+  return count;
+}
+
 }  // namespace
 
 Result<Environment> Environment::read() {
@@ -47,6 +60,13 @@ Result<Environment> Environment::read() {
                    in_quotes(toolchain));
   }
   environment.toolchain = toolchain == "exact" ? ToolchainPolicy::exact : ToolchainPolicy::any;
+  const std::string lock_timeout = read("KILN_LOCK_TIMEOUT_MS").value_or("30000");
+  const auto milliseconds = parse_count(lock_timeout, kLongestLockTimeoutMs);
+  if (!milliseconds) {
+    return failure(Code::invalid_argument, "KILN_LOCK_TIMEOUT_MS is {}; allowed: 0 to {}",
+                   in_quotes(lock_timeout), kLongestLockTimeoutMs);
+  }
+  environment.lock_timeout = std::chrono::milliseconds(*milliseconds);
   auto level = parse_log_level(read("KILN_LOG_LEVEL").value_or("warning"));
   if (!level.is_ok()) return level.status().with_context("KILN_LOG_LEVEL");
   environment.log_level = *level;
@@ -62,6 +82,7 @@ std::vector<Environment::Entry> Environment::entries() const {
       entry("KILN_TEMPLATE_PATH", joined(template_path, ":")),
       entry("KILN_NVRTC", nvrtc.value_or("")),
       entry("KILN_TOOLCHAIN", toolchain == ToolchainPolicy::exact ? "exact" : "any"),
+      entry("KILN_LOCK_TIMEOUT_MS", fmt::format("{}", lock_timeout.count())),
       entry("KILN_LOG_FILE", log_file.value_or("")),
       entry("KILN_LOG_LEVEL", std::string(log_level_name(log_level))),
       entry("XDG_CACHE_HOME", xdg_cache_home.value_or("")),

@@ -8,6 +8,7 @@
 #include "support/log.h"
 #include "support/status.h"
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <set>
@@ -31,6 +32,7 @@ struct Environment {
   std::vector<std::string> template_path;            // KILN_TEMPLATE_PATH, split at ':'
   std::optional<std::string> nvrtc;                  // KILN_NVRTC
   ToolchainPolicy toolchain = ToolchainPolicy::any;  // KILN_TOOLCHAIN
+  std::chrono::milliseconds lock_timeout{30000};     // KILN_LOCK_TIMEOUT_MS
   std::optional<std::string> log_file;               // KILN_LOG_FILE
   LogLevel log_level = LogLevel::warning;            // KILN_LOG_LEVEL
   std::optional<std::string> xdg_cache_home;         // XDG_CACHE_HOME

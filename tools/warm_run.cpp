@@ -5,8 +5,14 @@
 #include "tools/progress.h"
 #include "tools/table.h"
 
-#include <atomic>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
+#include <deque>
+#include <mutex>
+#include <numeric>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -36,6 +42,47 @@ void sum_up(WarmReport& report) {
   }
 }
 
+// The plan's indices, from a place of this process's own on: processes that warm the same list
+// begin apart.
+std::vector<std::size_t> own_order(std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  if (count == 0) return order;
+  constexpr std::size_t spread = 0x9E3779B97F4A7C15U;  // apart also for neighbouring numbers
+  const std::size_t start = (static_cast<std::size_t>(::getpid()) * spread >> 32U) % count;
+  std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(start), order.end());
+  return order;
+}
+
+// What several threads take from: first what nobody else compiles, then what others do.
+class Agenda {
+ public:
+  explicit Agenda(std::size_t count) : free_(own_order(count)) {}
+
+  struct Item {
+    std::size_t index;
+    OtherBuilders others;
+  };
+  std::optional<Item> next() {
+    const std::lock_guard lock(mutex_);
+    if (taken_ < free_.size()) return Item{free_[taken_++], OtherBuilders::skip};
+    if (busy_.empty()) return std::nullopt;
+    const Item item{busy_.front(), OtherBuilders::wait};
+    busy_.pop_front();
+    return item;
+  }
+  void postpone(std::size_t index) {
+    const std::lock_guard lock(mutex_);
+    busy_.push_back(index);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::size_t> free_;
+  std::size_t taken_ = 0;
+  std::deque<std::size_t> busy_;
+};
+
 }  // namespace
 
 WarmReport run_warm(Engine& engine,
@@ -47,14 +94,20 @@ WarmReport run_warm(Engine& engine,
   WarmReport report;
   report.outcomes.resize(plan.size());
   Progress progress(console, plan.size());
-  std::atomic<std::size_t> next{0};
+  Agenda agenda(plan.size());
   const auto work = [&] {
     while (!InterruptWatch::is_interrupted()) {
-      const std::size_t i = next.fetch_add(1);
-      if (i >= plan.size()) return;
-      auto& outcome = report.outcomes[i].acquired;
-      outcome = engine.acquire(plan[i].variant, plan[i].target, AcquireLimit::compile);
-      progress.advance(describe(plan[i], *outcome));
+      const auto item = agenda.next();
+      if (!item) return;
+      const WarmPair& pair = plan[item->index];
+      auto acquired =
+          engine.acquire(pair.variant, pair.target, AcquireLimit::compile, item->others);
+      if (acquired.status().code() == Code::busy && item->others == OtherBuilders::skip) {
+        agenda.postpone(item->index);
+        continue;
+      }
+      progress.advance(describe(pair, acquired));
+      report.outcomes[item->index].acquired = std::move(acquired);
     }
   };
   std::vector<std::thread> helpers;

@@ -69,10 +69,13 @@ typedef struct kiln_statistics {
   int64_t recovered;            /**< Damaged entries found and dropped. */
   int64_t store_failures;       /**< Cache failures that did not fail a request. */
   int64_t waits;                /**< Requests that waited for another thread's compile. */
+  int64_t process_waits;        /**< That waited for another process's compile. */
+  int64_t process_wait_us;      /**< How long they did, together. */
+  int64_t lock_timeouts;        /**< That compiled on their own after waiting in vain. */
 } kiln_statistics_t;
 
 #define KILN_STATISTICS_INIT \
-  { sizeof(kiln_statistics_t), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(kiln_statistics_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @param out_statistics  struct_size tells which members the caller knows; the others are not

@@ -65,6 +65,9 @@ kiln_status_t kiln_context_statistics(kiln_context_t* context, kiln_statistics_t
     result.recovered = statistics.recovered;
     result.store_failures = statistics.store_failures;
     result.waits = statistics.waits;
+    result.process_waits = statistics.process_waits;
+    result.process_wait_us = statistics.process_wait_us;
+    result.lock_timeouts = statistics.lock_timeouts;
     return kiln::write_info(out_statistics, result, "kiln_statistics_t");
   });
 }

@@ -102,7 +102,7 @@ TEST_SUITE("Usage") {
     const TemporaryDirectory directory;
     {
       const auto store = open_store(directory.path());
-      CHECK(store->counters()->size() == 6);
+      CHECK(store->counters()->size() == kCounters.size());
       CHECK(store->counters()->at(Counter::misses) == 0);
       store->count(Counter::misses, 3);
       store->count(Counter::compiles);

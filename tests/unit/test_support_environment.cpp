@@ -64,6 +64,9 @@ TEST_SUITE("Environment") {
     CHECK(environment->template_path == std::vector<std::string>{"/x", "/y"});
     CHECK(environment->toolchain == ToolchainPolicy::exact);
     CHECK(environment->log_level == LogLevel::debug);
+    CHECK(environment->lock_timeout == std::chrono::milliseconds(30000));
+    variables.set("KILN_LOCK_TIMEOUT_MS", "0");
+    CHECK(Environment::read()->lock_timeout == std::chrono::milliseconds(0));
   }
 
   TEST_CASE("a bad value is refused with the variable, the value and what is allowed") {
@@ -76,6 +79,12 @@ TEST_SUITE("Environment") {
     CHECK(Environment::read().status().message() ==
           "KILN_LOG_LEVEL: log level \"loud\" is unknown; allowed: off, error, warning, info, "
           "debug");
+    variables.set("KILN_LOG_LEVEL", "info");
+    for (const char* value : {"-1", "1.5", "1s", " 1", "86400001", "99999999999999999999"}) {
+      variables.set("KILN_LOCK_TIMEOUT_MS", value);
+      CHECK(Environment::read().status().message() ==
+            fmt::format("KILN_LOCK_TIMEOUT_MS is \"{}\"; allowed: 0 to 86400000", value));
+    }
   }
 
   TEST_CASE("the entries tell what is set and what is default") {
