@@ -118,12 +118,11 @@ TEST_SUITE("BuildLocks") {
       Child parent([&] {
         auto* locks = new BuildLocks(directory.path());
         if (!*locks->try_lock(digest(1))) ::_exit(1);
-        const pid_t child = ::fork();
-        if (child == 0) {
-          while (true)
-            ::pause();
-        }
-        [[maybe_unused]] const ssize_t written = ::write(pipe[1], &child, sizeof(child));
+        if (::fork() != 0) return;
+        const pid_t self = ::getpid();
+        [[maybe_unused]] const ssize_t written = ::write(pipe[1], &self, sizeof(self));
+        while (true)
+          ::pause();
       });
       REQUIRE(::read(pipe[0], &grandchild, sizeof(grandchild)) == sizeof(grandchild));
       CHECK_FALSE(*here.try_lock(digest(1)));
