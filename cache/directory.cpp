@@ -9,8 +9,65 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 namespace kiln {
+namespace {
+
+// Whether a database could be kept in `path`, a name that anybody may have taken.
+Status check_local_directory(const std::string& path) {
+  KILN_TRY_ASSIGN(const FileSystem file_system, file_system_of(path));
+  if (!file_system.is_local) {
+    return failure(Code::unsupported, "{} is on a file system of type {}", path, file_system.name);
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISDIR(status.st_mode)) {
+      return failure(Code::invalid_argument, "{} is not a directory", path);
+    }
+    return check_cache_directory(path);
+  }
+  const std::string parent = nearest_existing(path);
+  if (::faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    return system_failure(Code::io, errno, parent);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StorePlace> place_store(const CacheDirectory& cache, const Environment& environment) {
+  StorePlace place{.directory = cache.path, .file_system = {}, .moved_because = {}};
+  if (const auto& forced = environment.test_file_system) {
+    place.file_system = file_system_named(*forced);
+  } else {
+    KILN_TRY_ASSIGN(place.file_system, file_system_of(cache.path));
+  }
+  if (place.file_system.is_local || environment.cache_local) return place;
+  place.moved_because =
+      fmt::format("{} is on a file system of type {}", cache.path, place.file_system.name);
+  std::vector<std::string> candidates;
+  if (const auto& path = environment.local_dir) {
+    if (!path->starts_with('/')) {
+      return failure(Code::invalid_argument, "KILN_LOCAL_DIR is {}; it must be absolute",
+                     in_quotes(*path));
+    }
+    candidates.push_back(*path);
+  }
+  for (const char* parent : {"/var/tmp", "/dev/shm"})
+    candidates.push_back(fmt::format("{}/kiln-{}", parent, ::geteuid()));
+  std::string reasons;
+  for (std::string& candidate : candidates) {
+    const Status usable = check_local_directory(candidate);
+    if (usable.is_ok()) {
+      place.directory = std::move(candidate);
+      return place;
+    }
+    reasons += (reasons.empty() ? "" : "; ") + usable.message();
+  }
+  return failure(Code::unavailable, "{}, and no local directory can hold the database: {}",
+                 place.moved_because, reasons);
+}
 
 Result<CacheDirectory> choose_cache_directory(const Environment& environment) {
   const auto is_absolute = [](const std::string& path) { return path.starts_with('/'); };
@@ -37,6 +94,10 @@ Status prepare_cache_directory(const std::string& path) {
     return failure(Code::invalid_argument, "cache directory {} is not absolute", in_quotes(path));
   }
   KILN_TRY(make_private_directories(path));
+  return check_cache_directory(path);
+}
+
+Status check_cache_directory(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return system_failure(Code::io, errno, path);
   if (status.st_uid != ::geteuid()) {

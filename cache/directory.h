@@ -5,6 +5,7 @@
 // candidate that is relative, cannot be created or written, belongs to somebody else or can be
 // written by group or others is not used.
 
+#include "cache/file_system.h"
 #include "support/environment.h"
 #include "support/status.h"
 
@@ -23,8 +24,23 @@ struct CacheDirectory {
 // specification says.
 Result<CacheDirectory> choose_cache_directory(const Environment& environment);
 
+// Where the live database is.
+struct StorePlace {
+  std::string directory;
+  FileSystem file_system;     // of the cache directory
+  std::string moved_because;  // empty: it is in the cache directory
+};
+
+// In the cache directory if its file system is known to be local or KILN_CACHE_LOCAL says so; else
+// in the first that can be used of $KILN_LOCAL_DIR, /var/tmp/kiln-UID and /dev/shm/kiln-UID.
+// Touches nothing. unavailable if there is none; invalid_argument for a relative KILN_LOCAL_DIR;
+// io.
+Result<StorePlace> place_store(const CacheDirectory& cache, const Environment& environment);
+
 // Creates what is missing (0700) and checks owner and mode after resolving links. io or
 // invalid_argument with the path and the reason.
 Status prepare_cache_directory(const std::string& path);
+// Likewise, of one that exists.
+Status check_cache_directory(const std::string& path);
 
 }  // namespace kiln

@@ -48,16 +48,20 @@ Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options) {
 
 void Engine::open_store() {
   const auto open = [this]() -> Result<std::unique_ptr<Store>> {
-    std::string directory;
+    CacheDirectory chosen;
     if (options_.cache_dir) {
-      directory = *options_.cache_dir;
+      chosen.path = *options_.cache_dir;
     } else {
-      KILN_TRY_ASSIGN(CacheDirectory chosen, choose_cache_directory(options_.environment));
-      directory = std::move(chosen.path);
+      KILN_TRY_ASSIGN(chosen, choose_cache_directory(options_.environment));
     }
-    KILN_TRY(prepare_cache_directory(directory));
-    build_locks_.emplace(directory);
-    return Store::open(directory, StoreMode::read_write);
+    KILN_TRY_ASSIGN(const StorePlace place, place_store(chosen, options_.environment));
+    KILN_TRY(prepare_cache_directory(place.directory));
+    if (!place.moved_because.empty()) {
+      log(LogLevel::warning, "{}; the database is kept in {}", place.moved_because,
+          place.directory);
+    }
+    build_locks_.emplace(place.directory);
+    return Store::open(place.directory, StoreMode::read_write);
   };
   auto opened = open();
   if (opened.is_ok()) {

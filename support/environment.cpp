@@ -49,6 +49,14 @@ Result<Environment> Environment::read() {
     return value;
   };
   environment.cache_dir = read("KILN_CACHE_DIR");
+  const std::string cache_local = read("KILN_CACHE_LOCAL").value_or("0");
+  if (cache_local != "0" && cache_local != "1") {
+    return failure(Code::invalid_argument, "KILN_CACHE_LOCAL is {}; allowed: 0, 1",
+                   in_quotes(cache_local));
+  }
+  environment.cache_local = cache_local == "1";
+  environment.local_dir = read("KILN_LOCAL_DIR");
+  environment.test_file_system = read("KILN_TEST_FILE_SYSTEM");
   environment.template_path = split(read("KILN_TEMPLATE_PATH").value_or(""), ':');
   environment.nvrtc = read("KILN_NVRTC");
   environment.log_file = read("KILN_LOG_FILE");
@@ -79,6 +87,8 @@ std::vector<Environment::Entry> Environment::entries() const {
   };
   return {
       entry("KILN_CACHE_DIR", cache_dir.value_or("")),
+      entry("KILN_CACHE_LOCAL", cache_local ? "1" : "0"),
+      entry("KILN_LOCAL_DIR", local_dir.value_or("")),
       entry("KILN_TEMPLATE_PATH", joined(template_path, ":")),
       entry("KILN_NVRTC", nvrtc.value_or("")),
       entry("KILN_TOOLCHAIN", toolchain == ToolchainPolicy::exact ? "exact" : "any"),

@@ -29,6 +29,9 @@ struct Environment {
   };
 
   std::optional<std::string> cache_dir;              // KILN_CACHE_DIR
+  bool cache_local = false;                          // KILN_CACHE_LOCAL
+  std::optional<std::string> local_dir;              // KILN_LOCAL_DIR
+  std::optional<std::string> test_file_system;       // KILN_TEST_FILE_SYSTEM
   std::vector<std::string> template_path;            // KILN_TEMPLATE_PATH, split at ':'
   std::optional<std::string> nvrtc;                  // KILN_NVRTC
   ToolchainPolicy toolchain = ToolchainPolicy::any;  // KILN_TOOLCHAIN

@@ -122,6 +122,19 @@ Result<UniqueFd> lock_file(const std::string& path, std::chrono::milliseconds ti
   return fd;
 }
 
+std::string nearest_existing(std::string path) {
+  const auto exists = [](const std::string& name) {
+    struct stat status {};
+    return ::lstat(name.c_str(), &status) == 0;
+  };
+  while (path.size() > 1 && !exists(path)) {
+    const std::size_t slash = path.rfind('/');
+    path.resize(slash == std::string::npos ? 0 : slash);
+    if (path.empty()) path = "/";
+  }
+  return path;
+}
+
 std::string join_path(std::string_view directory, std::string_view name) {
   return fmt::format("{}{}{}", directory, directory.ends_with('/') ? "" : "/", name);
 }

@@ -46,6 +46,9 @@ Status write_all(int fd, std::string_view data);
 // Also through symbolic links; false if it cannot be told.
 bool is_directory(const std::string& path);
 
+// `path`, or its nearest parent that exists; links are not followed.
+std::string nearest_existing(std::string path);
+
 // Creates `path` and the missing part of its parents, each with mode 0700. io.
 Status make_private_directories(const std::string& path);
 

@@ -33,6 +33,8 @@ Json cache_json(const CacheReport& cache) {
           {"entries", cache.store.entries},
           {"file_bytes", cache.store.file_bytes},
           {"journal_mode", cache.store.journal_mode},
+          {"file_system", cache.place ? cache.place->file_system.name : ""},
+          {"moved_because", cache.place ? cache.place->moved_because : ""},
           {"file_system_bytes", cache.file_system_bytes},
           {"available_bytes", cache.available_bytes}};
 }
@@ -99,9 +101,14 @@ void add_cache(const CacheReport& cache, FactList& facts) {
                                    cache.store.entries, bytes_text(cache.store.file_bytes),
                                    cache.store.journal_mode));
   }
+  if (cache.place && !cache.place->moved_because.empty()) {
+    facts.add("database in",
+              fmt::format("{} ({})", cache.place->directory, cache.place->moved_because));
+  }
   if (cache.directory) {
-    facts.add("file system", fmt::format("{}, {} available", bytes_text(cache.file_system_bytes),
-                                         bytes_text(cache.available_bytes)));
+    facts.add("file system",
+              fmt::format("{}, {}, {} available", cache.place ? cache.place->file_system.name : "?",
+                          bytes_text(cache.file_system_bytes), bytes_text(cache.available_bytes)));
   }
 }
 

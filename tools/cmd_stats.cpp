@@ -8,7 +8,9 @@
 namespace kiln {
 namespace {
 
-Json stats_json(const Counters& counters, const Store::Summary& summary) {
+Json stats_json(const Counters& counters,
+                const Store::Summary& summary,
+                const std::string& moved_because) {
   Json json = {{"schema", kJsonSchema}};
   for (const Counter counter : kCounters) {
     const auto found = counters.find(counter);
@@ -16,6 +18,7 @@ Json stats_json(const Counters& counters, const Store::Summary& summary) {
   }
   json["store"] = {{"path", summary.path},
                    {"exists", summary.exists},
+                   {"moved_because", moved_because},
                    {"entries", summary.entries},
                    {"image_bytes", summary.image_bytes},
                    {"stored_bytes", summary.stored_bytes},
@@ -23,7 +26,9 @@ Json stats_json(const Counters& counters, const Store::Summary& summary) {
   return json;
 }
 
-std::string stats_text(const Counters& counters, const Store::Summary& summary) {
+std::string stats_text(const Counters& counters,
+                       const Store::Summary& summary,
+                       const std::string& moved_because) {
   FactList facts;
   for (const Counter counter : kCounters) {
     const auto found = counters.find(counter);
@@ -31,6 +36,7 @@ std::string stats_text(const Counters& counters, const Store::Summary& summary) 
               std::to_string(found == counters.end() ? 0 : found->second));
   }
   facts.add("store", summary.exists ? summary.path : summary.path + " (absent)");
+  if (!moved_because.empty()) facts.add("moved because", moved_because);
   facts.add("entries", std::to_string(summary.entries));
   facts.add("images", fmt::format("{}, stored in {}", bytes_text(summary.image_bytes),
                                   bytes_text(summary.stored_bytes)));
@@ -42,15 +48,17 @@ Result<ExitCode> run(Invocation& invocation) {
   KILN_TRY_ASSIGN(const auto store, inspect_store(invocation));
   Counters counters;
   Store::Summary summary;
+  const Result<StorePlace> place = store_place(invocation);
+  const std::string moved_because = place.is_ok() ? place->moved_because : "";
   if (store != nullptr) {
     KILN_TRY_ASSIGN(counters, store->counters());
     KILN_TRY_ASSIGN(summary, store->summary());
   }
   if (invocation.is_json) {
-    KILN_TRY(write_json(invocation.console, stats_json(counters, summary)));
+    KILN_TRY(write_json(invocation.console, stats_json(counters, summary, moved_because)));
     return ExitCode::done;
   }
-  KILN_TRY(invocation.console.write_output(stats_text(counters, summary)));
+  KILN_TRY(invocation.console.write_output(stats_text(counters, summary, moved_because)));
   return ExitCode::done;
 }
 

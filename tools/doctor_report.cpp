@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor_report.h"
 
+#include "support/files.h"
 #include "templates/catalog.h"
 #include "tools/inspection.h"
 
@@ -16,15 +17,6 @@ namespace {
 bool exists(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0;
-}
-
-std::string nearest_existing(std::string path) {
-  while (path.size() > 1 && !exists(path)) {
-    const std::size_t slash = path.rfind('/');
-    path.resize(slash == std::string::npos ? 0 : slash);
-    if (path.empty()) path = "/";
-  }
-  return path;
 }
 
 // An existing directory is checked as a writer would check it; of an absent one, whether it could
@@ -53,12 +45,18 @@ std::unique_ptr<Store> examine_cache(const Invocation& invocation, CacheReport& 
   }
   report.directory = *directory;
   examine_file_system(report);
-  const Status usable = check_directory(directory->path);
+  const Result<StorePlace> place = place_store(*directory, invocation.environment);
+  if (!place.is_ok()) {
+    report.reason = place.status().message();
+    return nullptr;
+  }
+  report.place = *place;
+  const Status usable = check_directory(place->directory);
   if (!usable.is_ok()) {
     report.reason = usable.message();
     return nullptr;
   }
-  auto store = Store::open(directory->path, StoreMode::inspect);
+  auto store = Store::open(place->directory, StoreMode::inspect);
   const auto summary = store.is_ok() ? (*store)->summary() : Result<Store::Summary>(store.status());
   if (!summary.is_ok()) {
     report.reason = summary.status().message();

@@ -24,7 +24,8 @@ std::string_view cache_state_name(CacheState state);
 struct CacheReport {
   std::optional<CacheDirectory> directory;
   CacheState state = CacheState::memory_only;
-  std::string reason;  // unless usable
+  std::string reason;               // unless usable
+  std::optional<StorePlace> place;  // unless there is none
   Store::Summary store;
   // Of the file system that holds the directory, or would.
   std::int64_t file_system_bytes = 0;

@@ -15,18 +15,23 @@ Result<CacheDirectory> cache_directory(const Invocation& invocation) {
   return choose_cache_directory(invocation.environment);
 }
 
+Result<StorePlace> store_place(const Invocation& invocation) {
+  KILN_TRY_ASSIGN(const CacheDirectory directory, cache_directory(invocation));
+  return place_store(directory, invocation.environment);
+}
+
 Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation) {
-  const Result<CacheDirectory> directory = cache_directory(invocation);
-  if (directory.is_ok()) {
+  const Result<StorePlace> place = store_place(invocation);
+  if (place.is_ok()) {
     // The store takes this for an absent one.
     struct stat status {};
-    if (::stat(directory->path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
-      return system_failure(Code::io, ENOTDIR, directory->path);
+    if (::stat(place->directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+      return system_failure(Code::io, ENOTDIR, place->directory);
     }
-    return Store::open(directory->path, StoreMode::inspect);
+    return Store::open(place->directory, StoreMode::inspect);
   }
-  if (directory.status().code() != Code::unavailable) return directory.status();
-  invocation.console.write_log(LogLevel::warning, directory.status().message());
+  if (place.status().code() != Code::unavailable) return place.status();
+  invocation.console.write_log(LogLevel::warning, place.status().message());
   return std::unique_ptr<Store>();
 }
 

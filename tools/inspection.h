@@ -15,6 +15,8 @@ namespace kiln {
 
 // --cache-dir, else as the environment says. Touches nothing.
 Result<CacheDirectory> cache_directory(const Invocation& invocation);
+// Where its database is.
+Result<StorePlace> store_place(const Invocation& invocation);
 
 // The store, empty if there is none; null, with a warning printed, if nothing says where it would
 // be.

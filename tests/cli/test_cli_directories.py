@@ -71,6 +71,52 @@ class UnusableCache(CliTest):
             self.assertIn(str(self.cache), self.refused(1, command))
 
 
+class NetworkFileSystem(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.use_axpy()
+        self.local = self.directory / "local"
+        self.environment["KILN_TEST_FILE_SYSTEM"] = "nfs"
+        self.environment["KILN_LOCAL_DIR"] = str(self.local)
+
+    def test_the_database_moves_to_a_local_directory_with_one_warning(self):
+        done = self.kiln("warm", "axpy", "--target", "sm_90a")
+        self.assertIn("1 compiled (1 stored)", done.stdout)
+        [warning] = self.warnings(done)
+        for part in (str(self.cache), "nfs", str(self.local)):
+            self.assertIn(part, warning)
+        self.assertFalse(self.cache.exists())
+        self.assertEqual(self.local.stat().st_mode & 0o777, 0o700)
+        self.assertEqual(self.warm("axpy")["cached"], 1)
+        self.assertEqual(len(self.entries()), 1)
+        store = self.json("stats")["store"]
+        self.assertEqual(store["path"], str(self.local / "store-v1.db"))
+        self.assertIn("nfs", store["moved_because"])
+        self.assertIn("nfs", self.kiln("stats").stdout)
+
+    def test_doctor_tells_where_and_why(self):
+        cache = self.json("doctor")["cache"]
+        self.assertEqual(cache["file_system"], "nfs")
+        self.assertIn("nfs", cache["moved_because"])
+        self.assertIn(str(self.local), self.kiln("doctor").stdout)
+        self.assertFalse(self.local.exists())
+
+    def test_the_user_may_know_better(self):
+        self.environment["KILN_CACHE_LOCAL"] = "1"
+        done = self.kiln("warm", "axpy", "--target", "sm_90a")
+        self.assertEqual(self.warnings(done), [])
+        self.assertTrue((self.cache / "store-v1.db").exists())
+        self.assertEqual(self.json("doctor")["cache"]["moved_because"], "")
+
+    def test_a_relative_local_directory(self):
+        self.environment["KILN_LOCAL_DIR"] = "here"
+        self.assertIn('"here"', self.refused(2, "ls"))
+        done = self.kiln("warm", "axpy", "--target", "sm_90a", cwd=self.directory)
+        self.assertIn("1 compiled (0 stored)", done.stdout)
+        self.assertEqual(len(self.warnings(done)), 1)
+        self.assertFalse((self.directory / "here").exists())
+
+
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
 class AnotherUser(CliTest):
     def setUp(self):

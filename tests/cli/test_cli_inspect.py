@@ -218,7 +218,8 @@ class Stats(CliTest):
             self.warm("axpy")
         stats = self.json("stats")
         self.assertEqual(list(stats), ["schema", "memory_hits", "disk_hits", "misses", "compiles",
-                                       "compile_failures", "recovered", "store"])
+                                       "compile_failures", "recovered", "process_waits",
+                                       "process_wait_us", "lock_timeouts", "store"])
         self.assertEqual((stats["disk_hits"], stats["misses"], stats["compiles"]), (2, 1, 1))
         store = stats["store"]
         self.assertEqual((store["exists"], store["entries"]), (True, 1))

@@ -88,7 +88,8 @@ class UsageErrors(CliTest):
 
     def test_a_variable_with_a_bad_value(self):
         for name, value in (("KILN_TOOLCHAIN", "some"), ("KILN_LOG_LEVEL", "loud"),
-                            ("KILN_LOCK_TIMEOUT_MS", "soon"), ("KILN_LOCK_TIMEOUT_MS", "-1")):
+                            ("KILN_LOCK_TIMEOUT_MS", "soon"), ("KILN_LOCK_TIMEOUT_MS", "-1"),
+                            ("KILN_CACHE_LOCAL", "yes")):
             message = self.refused(2, "ls", environment={**self.environment, name: value})
             self.assertIn(name, message)
             self.assertIn(value, message)
