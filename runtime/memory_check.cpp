@@ -69,7 +69,7 @@ Status check_overlap(const PlacedTensor& a, const PlacedTensor& b) {
   if (!a.layout.is_output && !b.layout.is_output) return {};
   if (is_in_place(a, b) || is_in_place(b, a)) return {};
   if (!may_overlap(a.layout, a.address, b.layout, b.address)) return {};
-  return failure(Code::invalid_argument, "argument \"{}\" overlaps argument \"{}\"",
+  return failure(Code::invalid_argument, R"(argument "{}" overlaps argument "{}")",
                  b.layout.is_output ? b.layout.name : a.layout.name,
                  b.layout.is_output ? a.layout.name : b.layout.name);
 }

@@ -28,7 +28,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-constexpr std::int64_t kLongestLockTimeoutMs = 24 * 3600 * 1000;
+constexpr std::int64_t kLongestLockTimeoutMs = 86'400'000;
 
 // A decimal number of at most `most`.
 std::optional<std::int64_t> parse_count(const std::string& text, std::int64_t most) {
