@@ -83,6 +83,11 @@ std::string_view Statement::bytes(int column) const {
           static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
+const char* Statement::name(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name == nullptr ? "" : name;
+}
+
 void Connection::ConnectionTraits::close(Handle handle) noexcept {
   const int result = sqlite3_close(handle);
   if (result != SQLITE_OK) log(LogLevel::warning, "closing the database: SQLite code {}", result);
@@ -172,6 +177,12 @@ void Connection::keep_files_on_close() {
 
 Result<Transaction> Transaction::begin(Connection& connection) {
   KILN_TRY_ASSIGN(Statement begin, connection.statement("BEGIN IMMEDIATE"));
+  KILN_TRY(begin.run());
+  return Transaction(connection);
+}
+
+Result<Transaction> Transaction::begin_read(Connection& connection) {
+  KILN_TRY_ASSIGN(Statement begin, connection.statement("BEGIN DEFERRED"));
   KILN_TRY(begin.run());
   return Transaction(connection);
 }

@@ -42,6 +42,7 @@ class Statement {
   // Columns count from 0.
   std::int64_t integer(int column) const;
   std::string_view bytes(int column) const;  // of text or blob, embedded NULs included
+  const char* name(int column) const;
 
  private:
   void note(int result) {
@@ -117,6 +118,8 @@ class Connection {
 class Transaction {
  public:
   static Result<Transaction> begin(Connection& connection);
+  // Only reads, all of them the same state; keeps nobody from writing.
+  static Result<Transaction> begin_read(Connection& connection);
   Transaction(Transaction&& other) noexcept
       : connection_(std::exchange(other.connection_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;

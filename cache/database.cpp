@@ -155,6 +155,7 @@ Status Database::quarantine(const Status& reason) {
   if (!connection_->has_moved()) {
     KILN_TRY(replace_damaged(files_));
     ++quarantined_;
+    quarantine_reason_ = reason;
     log(LogLevel::warning, "{} is damaged ({}); moved to {}, beginning a new one", files_.database,
         reason.message(), files_.quarantine);
   }

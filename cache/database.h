@@ -37,6 +37,8 @@ class Database {
   const StoreFiles& files() const { return files_; }
   bool is_open() const { return connection_ != nullptr && is_usable_; }
   std::int64_t quarantined() const { return quarantined_; }
+  // Why this object moved a database away the last time; success if it never did.
+  const Status& quarantine_reason() const { return quarantine_reason_; }
 
   // In a forked child: closes the parent's connection without touching the files.
   void let_go();
@@ -61,6 +63,7 @@ class Database {
   bool is_usable_ = false;  // false: open only to know which file it is
   bool is_prepared_for_writing_ = false;
   std::int64_t quarantined_ = 0;
+  Status quarantine_reason_;
 };
 
 }  // namespace kiln

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/entry_table.h"
 
+#include "cache/sqlite_status.h"
+
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -37,41 +40,70 @@ constexpr char kSums[] =
     "SELECT count(*), coalesce(sum(image_bytes), 0), "
     "(SELECT coalesce(sum(length(image)), 0) FROM images) FROM entries";
 
-bool read_digest(const Statement& row, int column, Digest& out) {
-  const std::string_view bytes = row.bytes(column);
-  if (bytes.size() != out.bytes.size()) return false;
-  std::copy(bytes.begin(), bytes.end(), out.bytes.begin());
-  return true;
-}
+// Reads what it can, and keeps the first failure: a value that insert_entry() cannot have written.
+class FactReader {
+ public:
+  explicit FactReader(const Statement& row) : row_(row) {}
 
-bool read_text(const Statement& row, int column, std::string& out) {
-  const std::string_view bytes = row.bytes(column);
-  if (bytes.size() > kLongestFact) return false;
-  out = bytes;
-  return true;
-}
+  void digest(int column, Digest& out) {
+    const std::string_view bytes = row_.bytes(column);
+    if (bytes.size() == out.bytes.size()) {
+      std::copy(bytes.begin(), bytes.end(), out.bytes.begin());
+    } else {
+      note(failure(Code::corrupt, "{} has {} bytes; a digest has {}", row_.name(column),
+                   bytes.size(), out.bytes.size()));
+    }
+  }
 
-bool read_int32(const Statement& row, int column, std::int32_t& out) {
-  const std::int64_t value = row.integer(column);
-  out = static_cast<std::int32_t>(value);
-  return out == value;
-}
+  void text(int column, std::string& out) {
+    const std::string_view bytes = row_.bytes(column);
+    if (bytes.size() <= kLongestFact) {
+      out = bytes;
+    } else {
+      note(failure(Code::corrupt, "{} has {} bytes; at most {} are stored", row_.name(column),
+                   bytes.size(), kLongestFact));
+    }
+  }
 
-// false if a value cannot be one that insert_entry() wrote.
-bool read_facts(const Statement& row, EntryFacts& facts) {
+  void int32(int column, std::int32_t& out) {
+    const std::int64_t value = row_.integer(column);
+    out = static_cast<std::int32_t>(value);
+    if (out != value) note(failure(Code::corrupt, "{} is {}", row_.name(column), value));
+  }
+
+  const Status& status() const { return status_; }
+
+ private:
+  void note(Status status) {
+    if (status_.is_ok()) status_ = std::move(status);
+  }
+
+  const Statement& row_;
+  Status status_;
+};
+
+Status read_facts(const Statement& row, EntryFacts& facts) {
+  FactReader reader(row);
   Resources& resources = facts.resources;
+  reader.digest(0, facts.key);
+  reader.digest(1, facts.request);
+  reader.text(2, facts.template_name);
+  reader.text(3, facts.spec);
+  reader.text(4, facts.target);
+  reader.text(5, facts.toolchain);
+  reader.text(6, facts.lowered_name);
+  reader.text(7, facts.layout);
+  reader.int32(8, resources.registers);
+  reader.int32(9, resources.shared_bytes);
+  reader.int32(10, resources.local_bytes);
+  reader.int32(11, resources.spill_store_bytes);
+  reader.int32(12, resources.spill_load_bytes);
+  reader.text(13, facts.key_fields);
+  reader.text(14, facts.log);
   facts.compile_us = row.integer(15);
   facts.created_at = row.integer(16);
   facts.image_bytes = row.integer(17);
-  return read_digest(row, 0, facts.key) && read_digest(row, 1, facts.request) &&
-         read_text(row, 2, facts.template_name) && read_text(row, 3, facts.spec) &&
-         read_text(row, 4, facts.target) && read_text(row, 5, facts.toolchain) &&
-         read_text(row, 6, facts.lowered_name) && read_text(row, 7, facts.layout) &&
-         read_int32(row, 8, resources.registers) && read_int32(row, 9, resources.shared_bytes) &&
-         read_int32(row, 10, resources.local_bytes) &&
-         read_int32(row, 11, resources.spill_store_bytes) &&
-         read_int32(row, 12, resources.spill_load_bytes) && read_text(row, 13, facts.key_fields) &&
-         read_text(row, 14, facts.log);
+  return reader.status();
 }
 
 void bind_facts(Statement& statement, const EntryFacts& facts) {
@@ -89,36 +121,62 @@ void bind_facts(Statement& statement, const EntryFacts& facts) {
 }
 
 // A value beyond the connection's limit is damage of this row, not a failure.
-Result<bool> step_bounded(Statement& statement) {
+Result<bool> step_bounded(Statement& statement, std::string_view what) {
   auto has_row = statement.step();
-  if (!has_row.is_ok() && (has_row.status().native_code() & 0xFF) == SQLITE_TOOBIG) return false;
+  if (!has_row.is_ok() && (has_row.status().native_code() & 0xFF) == SQLITE_TOOBIG) {
+    return failure(Code::corrupt, "{} is larger than any that is stored", what);
+  }
   return has_row;
 }
 
-// false if the entry is not what was stored under `digest`.
-Result<bool> read_entry(Connection& connection,
+}  // namespace
+
+Status read_entry_facts(Connection& connection,
                         std::int64_t id,
-                        LookUp by,
-                        const Digest& digest,
-                        Store::Found& found) {
-  Digest expected;
-  {
-    KILN_TRY_ASSIGN(Statement row, connection.statement(kFacts));
-    KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id)));
-    if (!has_row || !read_facts(row, found.facts) || !read_digest(row, kFactColumns, expected)) {
-      return false;
-    }
-  }
-  if ((by == LookUp::key ? found.facts.key : found.facts.request) != digest) return false;
+                        EntryFacts& facts,
+                        Digest& entry_sha256) {
+  KILN_TRY_ASSIGN(Statement row, connection.statement(kFacts));
+  KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id), "a fact"));
+  if (!has_row) return failure(Code::not_found, "there is no entry {}", id);
+  KILN_TRY(read_facts(row, facts));
+  FactReader reader(row);
+  reader.digest(kFactColumns, entry_sha256);
+  return reader.status();
+}
+
+Status read_entry_image(Connection& connection,
+                        std::int64_t id,
+                        const EntryFacts& facts,
+                        const Digest& entry_sha256,
+                        std::string& image) {
   KILN_TRY_ASSIGN(Statement row, connection.statement(kImage));
-  KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id)));
-  if (!has_row) return false;
+  KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id), "the image"));
+  if (!has_row) return failure(Code::corrupt, "there is no image");
   const std::string_view stored = row.bytes(0);
-  if (entry_digest(found.facts, stored) != expected) return false;
-  auto image = decompress_image(stored, found.facts.image_bytes);
-  if (!image.is_ok()) return false;
-  found.image = std::move(*image);
-  return true;
+  if (entry_digest(facts, stored) != entry_sha256) {
+    return failure(Code::corrupt, "facts and image ({} bytes) are not those of entry_sha256",
+                   stored.size());
+  }
+  KILN_TRY_ASSIGN(image, decompress_image(stored, facts.image_bytes));
+  return {};
+}
+
+namespace {
+
+Status read_entry(Connection& connection,
+                  std::int64_t id,
+                  LookUp by,
+                  const Digest& digest,
+                  Store::Found& found) {
+  Digest entry_sha256;
+  const Status read = read_entry_facts(connection, id, found.facts, entry_sha256);
+  // The caller reads the same state of the database, so its index has a row that the table has not.
+  if (read.code() == Code::not_found) return sqlite_failure(nullptr, SQLITE_CORRUPT_INDEX);
+  KILN_TRY(read);
+  if ((by == LookUp::key ? found.facts.key : found.facts.request) != digest) {
+    return failure(Code::corrupt, "it is the entry of another key");
+  }
+  return read_entry_image(connection, id, found.facts, entry_sha256, found.image);
 }
 
 }  // namespace
@@ -135,8 +193,9 @@ Result<bool> find_entry(Connection& connection,
     KILN_TRY_ASSIGN(const bool has_row, ids.step());
     if (!has_row) return false;
     const std::int64_t id = ids.integer(0);
-    KILN_TRY_ASSIGN(const bool is_sound, read_entry(connection, id, by, digest, found));
-    if (is_sound) return true;
+    Status read = read_entry(connection, id, by, digest, found);
+    if (read.is_ok()) return true;
+    if (!is_entry_damage(read)) return read;
     damaged.push_back(id);
   }
 }
@@ -183,7 +242,7 @@ Result<std::vector<EntryRow>> list_entries(Connection& connection, const EntryQu
     KILN_TRY_ASSIGN(const bool has_row, list.step());
     if (!has_row) return rows;
     EntryRow row;
-    if (!read_facts(list, row.facts)) continue;
+    if (!read_facts(list, row.facts).is_ok()) continue;
     row.stored_bytes = list.integer(kFactColumns);
     row.hits = list.integer(kFactColumns + 1);
     row.last_used_at = std::max(list.integer(kFactColumns + 2), row.facts.created_at);

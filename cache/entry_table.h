@@ -9,6 +9,7 @@
 #include "support/status.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,27 @@ namespace kiln {
 
 // Most bytes of one text among the facts.
 constexpr std::size_t kLongestFact = 1 << 20;
+
+// The facts in row `id`, and the digest that they are stored under. not_found if there is no such
+// row; corrupt, and of Kiln's origin, with what cannot be a fact: the others are filled in all the
+// same.
+Status read_entry_facts(Connection& connection,
+                        std::int64_t id,
+                        EntryFacts& facts,
+                        Digest& entry_sha256);
+
+// The image of that row, uncompressed. corrupt, and of Kiln's origin, if it is missing or too
+// large, or if facts and image are not what was stored.
+Status read_entry_image(Connection& connection,
+                        std::int64_t id,
+                        const EntryFacts& facts,
+                        const Digest& entry_sha256,
+                        std::string& image);
+
+// Whether a failure is about one entry, and not about the database.
+inline bool is_entry_damage(const Status& status) {
+  return status.code() == Code::corrupt && status.origin() == Origin::kiln;
+}
 
 enum class LookUp { key, request };
 

@@ -21,6 +21,9 @@ Code code_of(int extended) {
       return Code::busy;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+    // No statement of ours can violate the schema of ours, so it is another: the text of a
+    // default value has changed, or an index has what its table has not.
+    case SQLITE_CONSTRAINT:
       return Code::corrupt;
     case SQLITE_FULL:
     case SQLITE_IOERR:

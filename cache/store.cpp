@@ -7,6 +7,7 @@
 #include "cache/fork_guard.h"
 #include "cache/toolchain_table.h"
 #include "cache/usage.h"
+#include "cache/verification.h"
 #include "support/files.h"
 #include "support/log.h"
 
@@ -234,6 +235,22 @@ Status Store::put_toolchain_memo(const ToolchainMemo& memo) {
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
   return impl_->database.transact(
       [&](Connection& connection) { return write_toolchain(connection, memo); });
+}
+
+Result<Store::Verification> Store::verify(bool repair) {
+  if (repair && impl_->mode == StoreMode::inspect) {
+    return failure(Code::invalid_argument, "the store was opened to inspect it");
+  }
+  Verifier verifier(impl_->database, repair);
+  while (true) {
+    KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());  // anew, so that others get their turn
+    KILN_TRY_ASSIGN(const bool is_done, verifier.step());
+    if (!is_done) continue;
+    if (const std::int64_t lost = verifier.lost(); lost > 0) {
+      impl_->usage.count(Counter::recovered, lost);
+    }
+    return verifier.result();
+  }
 }
 
 Result<Store::Summary> Store::summary() {

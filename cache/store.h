@@ -117,6 +117,35 @@ class Store {
   };
   Result<Summary> summary();
 
+  // A row that is not what Kiln stored.
+  struct Damage {
+    std::string_view table;   // entries, images, usage or verdicts
+    std::int64_t row = 0;     // of entries and images: the entry's id; 0 of the others
+    std::string key = {};     // hexadecimal; empty if it cannot be read
+    std::string spec = {};    // of entries, at most the first KiB; empty if it cannot be read
+    std::string reason = {};  // one line
+    bool is_dropped = false;  // deleted by this call
+  };
+  struct Verification {
+    bool exists = false;
+    std::int64_t entries = 0;          // checked
+    std::int64_t damaged_entries = 0;  // of those
+    std::int64_t damaged_rows = 0;     // of all tables, entries included
+    std::int64_t dropped_rows = 0;
+    std::vector<Damage> damage;                // the first kMostDamage of damaged_rows
+    std::vector<std::string> database_errors;  // the first lines; empty if the database is sound
+    bool is_quarantined = false;  // this object moved a damaged database away, now or when opened
+
+    static constexpr std::size_t kMostDamage = 10000;
+    bool is_sound() const { return damaged_rows == 0 && database_errors.empty(); }
+  };
+  // Checks the database and every row in it, with one entry in memory at a time; other threads and
+  // processes go on meanwhile. With `repair`, damaged rows are dropped after another look at them,
+  // and a damaged database is quarantined; dropped entries count as Counter::recovered. Without, no
+  // damage is an error, and nothing is changed. Damage that opening meets (inspect mode) is
+  // open()'s failure. invalid_argument for a repair in inspect mode; busy, io.
+  Result<Verification> verify(bool repair);
+
  private:
   struct Impl;
   explicit Store(std::unique_ptr<Impl> impl);

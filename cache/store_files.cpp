@@ -167,7 +167,10 @@ Status check_identity(Connection& connection) {
   };
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   // SQLite takes a file of a newer format for one that can only be read.
-  if (header[18] > 2 || header[19] > 2) return failure(Code::corrupt, "its format is unknown");
+  const auto is_newer = [&](std::size_t offset) {
+    return static_cast<unsigned char>(header.at(offset)) > 2;
+  };
+  if (is_newer(18) || is_newer(19)) return failure(Code::corrupt, "its format is unknown");
   if (is_readable && std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0 &&
       big_endian(68) == kApplicationId && big_endian(60) == kStoreSchema) {
     return {};

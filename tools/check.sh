@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tools/check.sh [--full]   Installs what is missing, builds the dev preset and passes all tests.
-# --full adds: formatting, clang-tidy, the sanitizer presets and the release preset's tests.
+# --full adds: formatting, clang-tidy, the sanitizer presets and the release preset's tests, with
+# every case of the stress tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,7 +41,7 @@ if ((full)); then
 fi
 
 if ((full)); then
-  run_preset release
+  KILN_STRESS=full run_preset release
   run_preset asan
   run_preset tsan
 fi

@@ -24,6 +24,7 @@ RunCommand cmd_models(CLI::App& command);
 RunCommand cmd_show(CLI::App& command);
 RunCommand cmd_stats(CLI::App& command);
 RunCommand cmd_templates(CLI::App& command);
+RunCommand cmd_verify(CLI::App& command);
 RunCommand cmd_warm(CLI::App& command);
 
 }  // namespace kiln

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"show", cmd_show, "print everything about one entry"},
     {"templates", cmd_templates, "list the templates and their parameters"},
     {"models", cmd_models, "list known models and their variants"},
+    {"verify", cmd_verify, "check everything that the cache holds"},
     {"stats", cmd_stats, "print the cache's lifetime counters"},
     {"doctor", cmd_doctor, "report NVRTC, driver, device and cache health"},
 };

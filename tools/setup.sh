@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev doctest-dev
-  librapidcheck-dev libsqlite3-dev libzstd-dev libssl-dev python3)
+  librapidcheck-dev libbenchmark-dev libsqlite3-dev libzstd-dev libssl-dev python3)
 if [[ "${1:-}" == --check ]]; then
   packages+=(git clang-format clang-tidy locales)
 fi

@@ -72,7 +72,7 @@ class UsageErrors(CliTest):
                 self.assertIn(f"kiln {command} --help", message)
 
     def test_an_argument_too_many(self):
-        for command in ("ls", "stats", "doctor"):
+        for command in ("ls", "verify", "stats", "doctor"):
             self.assertIn('"frob"', self.refused(2, command, "frob"))
         for command in ("show", "templates", "models"):
             self.assertIn('"second"', self.refused(2, command, "aa", "second"))
@@ -82,7 +82,7 @@ class UsageErrors(CliTest):
             self.assertIn(arguments[1], self.refused(2, *arguments))
 
     def test_a_relative_cache_directory(self):
-        for command in ("ls", "stats", "doctor"):
+        for command in ("ls", "verify", "stats", "doctor"):
             self.assertIn('"here"', self.refused(2, command, "--cache-dir", "here"))
         self.assertIn('"here"', self.refused(2, "warm", "x", "--cache-dir=here"))
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_fixture.h"
 
+#include "jit/key.h"
 #include "support/log.h"
 
 #include <doctest/doctest.h>
@@ -91,6 +92,21 @@ EntryFacts sample_facts(std::uint32_t seed, std::size_t image_bytes) {
           .compile_us = 100000 + number,
           .created_at = 1700000000 + number,
           .image_bytes = static_cast<std::int64_t>(image_bytes)};
+}
+
+EntryFacts keyed_facts(std::uint32_t seed, std::size_t image_bytes) {
+  EntryFacts facts = sample_facts(seed, image_bytes);
+  const KeyFields fields{.template_name = facts.template_name,
+                         .sources = {{facts.template_name + ".cuh", digest_of(facts.spec)}},
+                         .parameters = {{"hidden", "6144"}},
+                         .name_expression = "kiln::f<6144>",
+                         .target = facts.target,
+                         .options = {"--std=c++17"},
+                         .toolchain = facts.toolchain};
+  facts.key = fields.key();
+  facts.request = fields.request();
+  facts.key_fields = fields.to_json();
+  return facts;
 }
 
 Digest digest_of(std::string_view text) {

@@ -27,6 +27,8 @@ int in_child(const std::function<void()>& body);
 std::string sample_image(std::uint32_t seed, std::size_t bytes = 20000);
 // Every fact set, and different from those of another seed.
 EntryFacts sample_facts(std::uint32_t seed, std::size_t image_bytes = 20000);
+// The same, but with the key and the request digest of its key fields.
+EntryFacts keyed_facts(std::uint32_t seed, std::size_t image_bytes = 20000);
 Digest digest_of(std::string_view text);
 
 std::unique_ptr<Store> open_store(const std::string& directory,
