@@ -27,8 +27,8 @@ Result<Store::Verification> look(const Result<std::unique_ptr<Store>>& store) {
 }
 
 Result<Store::Verification> repair(const Invocation& invocation) {
-  KILN_TRY_ASSIGN(const CacheDirectory directory, cache_directory(invocation));
-  KILN_TRY_ASSIGN(const auto store, Store::open(directory.path, StoreMode::read_write));
+  KILN_TRY_ASSIGN(const StorePlace place, store_place(invocation));
+  KILN_TRY_ASSIGN(const auto store, Store::open(place.directory, StoreMode::read_write));
   return store->verify(true);
 }
 
