@@ -57,7 +57,7 @@ void Engine::open_store() {
       directory = std::move(chosen.path);
     }
     KILN_TRY(prepare_cache_directory(directory));
-    return Store::open(directory, StoreMode::read_write);
+    return Store::open(directory, StoreMode::read_write, options_.environment.cache_limit_bytes);
   };
   auto opened = open();
   if (opened.is_ok()) {

@@ -26,6 +26,17 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+Result<std::int64_t> parse_cache_limit(const std::optional<std::string>& text) {
+  if (!text) return kDefaultCacheLimitBytes;
+  const std::optional<std::int64_t> bytes = parse_bytes(*text);
+  if (!bytes || *bytes < kLeastCacheLimitBytes) {
+    return failure(Code::invalid_argument,
+                   "KILN_CACHE_LIMIT is {}; allowed: {} or more, in bytes or with K, M, G or T",
+                   in_quotes(*text), exact_bytes_text(kLeastCacheLimitBytes));
+  }
+  return *bytes;
+}
+
 }  // namespace
 
 Result<Environment> Environment::read() {
@@ -36,6 +47,7 @@ Result<Environment> Environment::read() {
     return value;
   };
   environment.cache_dir = read("KILN_CACHE_DIR");
+  KILN_TRY_ASSIGN(environment.cache_limit_bytes, parse_cache_limit(read("KILN_CACHE_LIMIT")));
   environment.template_path = split(read("KILN_TEMPLATE_PATH").value_or(""), ':');
   environment.nvrtc = read("KILN_NVRTC");
   environment.log_file = read("KILN_LOG_FILE");
@@ -59,6 +71,7 @@ std::vector<Environment::Entry> Environment::entries() const {
   };
   return {
       entry("KILN_CACHE_DIR", cache_dir.value_or("")),
+      entry("KILN_CACHE_LIMIT", exact_bytes_text(cache_limit_bytes)),
       entry("KILN_TEMPLATE_PATH", joined(template_path, ":")),
       entry("KILN_NVRTC", nvrtc.value_or("")),
       entry("KILN_TOOLCHAIN", toolchain == ToolchainPolicy::exact ? "exact" : "any"),

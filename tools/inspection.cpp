@@ -23,11 +23,23 @@ Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation) {
     if (::stat(directory->path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
       return system_failure(Code::io, ENOTDIR, directory->path);
     }
-    return Store::open(directory->path, StoreMode::inspect);
+    return Store::open(directory->path, StoreMode::inspect,
+                       invocation.environment.cache_limit_bytes);
   }
   if (directory.status().code() != Code::unavailable) return directory.status();
   invocation.console.write_log(LogLevel::warning, directory.status().message());
   return std::unique_ptr<Store>();
+}
+
+Result<std::unique_ptr<Store>> change_store(const Invocation& invocation) {
+  KILN_TRY_ASSIGN(const auto inspected, inspect_store(invocation));
+  if (inspected == nullptr) return std::unique_ptr<Store>();
+  KILN_TRY_ASSIGN(const Store::Summary summary, inspected->summary());
+  if (!summary.exists) return std::unique_ptr<Store>();
+  KILN_TRY_ASSIGN(const CacheDirectory directory, cache_directory(invocation));
+  KILN_TRY(prepare_cache_directory(directory.path));
+  return Store::open(directory.path, StoreMode::read_write,
+                     invocation.environment.cache_limit_bytes);
 }
 
 Result<std::string> parse_key_prefix(std::string_view text) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm_run.h"
 
+#include "support/log.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/table.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <system_error>
@@ -21,8 +23,19 @@ std::string describe(const WarmPair& pair, const Result<Acquired>& acquired) {
                      pair.spec, pair.target.text(), duration_text(acquired->elapsed_us));
 }
 
+// Whether the entry is pinned now.
+bool pin(Engine& engine, const Acquired& acquired) {
+  if (engine.store() == nullptr || !acquired.is_stored) return false;
+  const auto count = engine.store()->set_pinned(std::array{acquired.kernel->key}, true);
+  if (count.is_ok()) return *count == 1;
+  log(LogLevel::warning, "\"{}\" is not pinned: {}", acquired.kernel->variant.spec(),
+      count.status().message());
+  return false;
+}
+
 void sum_up(WarmReport& report) {
   for (const WarmOutcome& outcome : report.outcomes) {
+    if (outcome.is_pinned) ++report.pinned;
     if (!outcome.acquired) {
       ++report.not_tried;
     } else if (!outcome.acquired->is_ok()) {
@@ -41,6 +54,7 @@ void sum_up(WarmReport& report) {
 WarmReport run_warm(Engine& engine,
                     const std::vector<WarmPair>& plan,
                     int threads,
+                    bool should_pin,
                     Console& console) {
   const auto start = std::chrono::steady_clock::now();
   const InterruptWatch watch;
@@ -54,6 +68,7 @@ WarmReport run_warm(Engine& engine,
       if (i >= plan.size()) return;
       auto& outcome = report.outcomes[i].acquired;
       outcome = engine.acquire(plan[i].variant, plan[i].target, AcquireLimit::compile);
+      if (should_pin && outcome->is_ok()) report.outcomes[i].is_pinned = pin(engine, **outcome);
       progress.advance(describe(plan[i], *outcome));
     }
   };

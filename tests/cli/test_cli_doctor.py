@@ -13,7 +13,8 @@ class Doctor(CliTest):
                                         "driver", "devices", "templates"])
         self.assertEqual(list(report["cache"]),
                          ["directory", "origin", "state", "reason", "store", "entries",
-                          "file_bytes", "journal_mode", "file_system_bytes", "available_bytes"])
+                          "file_bytes", "log_bytes", "quarantine_bytes", "limit_bytes",
+                          "journal_mode", "file_system_bytes", "available_bytes"])
         self.assertGreater(report["templates"]["count"], 1)
 
     def test_makes_no_cache(self):
