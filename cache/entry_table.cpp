@@ -30,12 +30,12 @@ constexpr char kInsertEntry[] =
     "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 // REPLACE: a row that nothing refers to may be left under this number by damage.
 constexpr char kInsertImage[] = "INSERT OR REPLACE INTO images (entry, image) VALUES (?1, ?2)";
-constexpr char kList[] =
-    "SELECT " KILN_FACT_COLUMNS
-    ", coalesce(length(image), 0), coalesce(hits, 0), coalesce(last_used_at, 0) "
-    "FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key) "
-    "WHERE (?1 IS NULL OR template_name = ?1) AND (?2 IS NULL OR target = ?2) "
-    "AND (?3 IS NULL OR substr(lower(hex(key)), 1, length(?3)) = ?3)";
+constexpr char kList[] = "SELECT " KILN_FACT_COLUMNS
+                         ", coalesce(length(image), 0), coalesce(hits, 0), coalesce(last_used_at, "
+                         "0), coalesce(pinned, 0) "
+                         "FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key) "
+                         "WHERE (?1 IS NULL OR template_name = ?1) AND (?2 IS NULL OR target = ?2) "
+                         "AND (?3 IS NULL OR substr(lower(hex(key)), 1, length(?3)) = ?3)";
 constexpr char kSums[] =
     "SELECT count(*), coalesce(sum(image_bytes), 0), "
     "(SELECT coalesce(sum(length(image)), 0) FROM images) FROM entries";
@@ -246,6 +246,7 @@ Result<std::vector<EntryRow>> list_entries(Connection& connection, const EntryQu
     row.stored_bytes = list.integer(kFactColumns);
     row.hits = list.integer(kFactColumns + 1);
     row.last_used_at = std::max(list.integer(kFactColumns + 2), row.facts.created_at);
+    row.is_pinned = list.integer(kFactColumns + 3) != 0;
     rows.push_back(std::move(row));
   }
 }

@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store.h"
 
-#include "cache/database.h"
 #include "cache/entry_query.h"
-#include "cache/entry_table.h"
-#include "cache/fork_guard.h"
+#include "cache/store_files.h"
+#include "cache/store_impl.h"
 #include "cache/toolchain_table.h"
-#include "cache/usage.h"
 #include "cache/verification.h"
-#include "support/files.h"
 #include "support/log.h"
 
-#include <sys/stat.h>
-
-#include <chrono>
-#include <mutex>
+#include <array>
 #include <utility>
 
 namespace kiln {
 namespace {
 
-std::int64_t unix_time() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
-}
-
-std::int64_t file_bytes(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
+std::array<const std::string*, 8> texts_of(const EntryFacts& facts) {
+  return {&facts.template_name, &facts.spec,   &facts.target,     &facts.toolchain,
+          &facts.lowered_name,  &facts.layout, &facts.key_fields, &facts.log};
 }
 
 Status check_facts(const EntryFacts& facts, std::string_view image) {
@@ -35,9 +24,7 @@ Status check_facts(const EntryFacts& facts, std::string_view image) {
     return failure(Code::invalid_argument, "image has {} bytes; its facts say {}", image.size(),
                    facts.image_bytes);
   }
-  for (const std::string* text :
-       {&facts.template_name, &facts.spec, &facts.target, &facts.toolchain, &facts.lowered_name,
-        &facts.layout, &facts.key_fields, &facts.log}) {
+  for (const std::string* text : texts_of(facts)) {
     if (text->size() > kLongestFact) {
       return failure(Code::invalid_argument, "a fact has {} bytes; at most {} can be stored",
                      text->size(), kLongestFact);
@@ -48,28 +35,10 @@ Status check_facts(const EntryFacts& facts, std::string_view image) {
 
 }  // namespace
 
-struct Store::Impl {
-  Impl(const std::string& directory, StoreMode store_mode)
-      : mode(store_mode), database(directory, store_mode), usage(Usage::Clock::now()) {}
-
-  using FindResult = Result<std::optional<Found>>;
-  FindResult find(LookUp by, const Digest& digest, bool* recovered);
-  Status drop_damaged(LookUp by, const Digest& digest, Found& found, bool& is_found);
-  void note_damage(std::string_view what);
-  Status flush(std::chrono::milliseconds patience);
-  void flush_if_due();
-
-  const StoreMode mode;
-  std::mutex mutex;  // guards all below
-  Database database;
-  Usage usage;
-  bool has_warned = false;
-  // Last, so that nothing above is gone while a fork may still come by.
-  ForkGuard guard{mutex, [this] {
-                    database.let_go();
-                    usage.clear();  // the parent writes it
-                  }};
-};
+std::int64_t unix_time() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
 
 Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool* recovered) {
   if (recovered != nullptr) *recovered = false;
@@ -127,6 +96,11 @@ Status Store::Impl::flush(std::chrono::milliseconds patience) {
   return {};
 }
 
+Status Store::Impl::check_writable() const {
+  if (mode == StoreMode::read_write) return {};
+  return failure(Code::invalid_argument, "the store was opened to inspect it");
+}
+
 void Store::Impl::flush_if_due() {
   if (!usage.is_due(Usage::Clock::now())) return;
   // Not worth a wait: the next attempt is a minute away.
@@ -137,8 +111,10 @@ void Store::Impl::flush_if_due() {
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<Store>> Store::open(const std::string& directory, StoreMode mode) {
-  auto impl = std::make_unique<Impl>(directory, mode);
+Result<std::unique_ptr<Store>> Store::open(const std::string& directory,
+                                           StoreMode mode,
+                                           std::int64_t limit_bytes) {
+  auto impl = std::make_unique<Impl>(directory, mode, limit_bytes);
   {
     KILN_TRY_ASSIGN(const auto lock, impl->guard.lock());
     KILN_TRY(impl->database.run(Database::Intent::read, [](Connection&) { return Status(); }));
@@ -170,16 +146,35 @@ Result<std::optional<Store::Found>> Store::find_request(const Digest& request, b
 }
 
 Status Store::put(const EntryFacts& facts, std::string_view image) {
-  if (impl_->mode == StoreMode::inspect) {
-    return failure(Code::invalid_argument, "the store was opened to inspect it");
-  }
+  KILN_TRY(impl_->check_writable());
   KILN_TRY(check_facts(facts, image));
   KILN_TRY_ASSIGN(const std::string stored, compress_image(image));
   const Digest digest = entry_digest(facts, stored);
+  std::int64_t entry_bytes = std::ssize(stored);
+  for (const std::string* text : texts_of(facts))
+    entry_bytes += std::ssize(*text);
+  Eviction eviction(impl_->limit_bytes, facts.key);
+  {
+    KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+    KILN_TRY(impl_->make_room(eviction, entry_bytes));
+    const auto insert = [&](Connection& connection) -> Status {
+      KILN_TRY(insert_entry(connection, facts, digest, stored));
+      return eviction.run(connection);
+    };
+    KILN_TRY(impl_->database.transact(insert));
+    eviction.commit();
+    impl_->flush_if_due();
+  }
+  // Others get their turn between the parts. The entry is stored, whatever becomes of them.
+  for (int round = 0; round < Eviction::kMostRounds && !eviction.is_done(); ++round) {
+    KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+    if (const Status status = impl_->evict_more(eviction); !status.is_ok()) {
+      log(LogLevel::info, "{}: eviction: {}", impl_->database.files().database, status.message());
+      break;
+    }
+  }
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
-  KILN_TRY(impl_->database.transact(
-      [&](Connection& connection) { return insert_entry(connection, facts, digest, stored); }));
-  impl_->flush_if_due();
+  impl_->settle();
   return {};
 }
 
@@ -229,9 +224,7 @@ Result<std::vector<ToolchainMemo>> Store::toolchain_memos() {
 }
 
 Status Store::put_toolchain_memo(const ToolchainMemo& memo) {
-  if (impl_->mode == StoreMode::inspect) {
-    return failure(Code::invalid_argument, "the store was opened to inspect it");
-  }
+  KILN_TRY(impl_->check_writable());
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
   return impl_->database.transact(
       [&](Connection& connection) { return write_toolchain(connection, memo); });
@@ -265,7 +258,10 @@ Result<Store::Summary> Store::summary() {
   }));
   summary.path = database.files().database;
   summary.exists = database.is_open();
-  summary.file_bytes = file_bytes(summary.path) + file_bytes(database.files().log);
+  summary.file_bytes = impl_->file_bytes();
+  summary.log_bytes = file_bytes(database.files().log);
+  summary.quarantine_bytes = quarantine_bytes(database.files());
+  summary.limit_bytes = impl_->limit_bytes;
   summary.quarantined = database.quarantined();
   return summary;
 }

@@ -9,6 +9,7 @@
 #include "cache/entry.h"
 #include "jit/toolchain.h"
 #include "support/digest.h"
+#include "support/environment.h"
 #include "support/status.h"
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,7 @@ struct EntryRow {
   std::int64_t stored_bytes = 0;
   std::int64_t hits = 0;
   std::int64_t last_used_at = 0;  // Unix time, s; created_at if never
+  bool is_pinned = false;         // never evicted, and pruned only if asked for
 };
 
 enum class EntryOrder { last_used, created, image_bytes, compile_us, hits, registers, spec };
@@ -47,6 +50,17 @@ struct EntryQuery {
   std::optional<std::string> key_prefix = {};  // hexadecimal
   EntryOrder order = EntryOrder::last_used;    // numbers and times: largest first; spec: ascending
   std::optional<std::int64_t> limit = {};
+};
+
+// What to prune. What is set must all apply; with nothing set, the store's limit does.
+struct PruneQuery {
+  std::optional<std::int64_t> unused_for_s = {};  // at least; a use in the future is one now
+  std::optional<std::string> template_name = {};
+  std::optional<std::string> target = {};
+  std::optional<std::string> toolchain_prefix = {};
+  std::optional<std::int64_t> to_bytes = {};  // the least recently used, until so much is left
+  bool all = false;                           // also a quarantined database; nothing else is set
+  bool include_pinned = false;
 };
 
 // Lifetime counters, kept in the database.
@@ -74,7 +88,10 @@ class Store {
   // unsupported for a database that is not Kiln's, invalid_argument for one that others own or can
   // write, corrupt for a damaged one in inspect mode. Every call is unavailable in a child that was
   // forked while another thread kept a store busy; other children may go on using their parent's.
-  static Result<std::unique_ptr<Store>> open(const std::string& directory, StoreMode mode);
+  // A put makes room so that the files do not exceed `limit_bytes`.
+  static Result<std::unique_ptr<Store>> open(const std::string& directory,
+                                             StoreMode mode,
+                                             std::int64_t limit_bytes = kDefaultCacheLimitBytes);
   ~Store();  // flushes hits and counters
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -90,13 +107,26 @@ class Store {
   // The newest verified entry for a request, whoever compiled it.
   Result<std::optional<Found>> find_request(const Digest& request, bool* recovered = nullptr);
 
-  // Replaces an entry with the same key. One transaction. io (also for a full disk, or an image of
-  // more than 64 MiB), busy, invalid_argument for facts that contradict the image or are too long.
+  // Replaces an entry with the same key. One transaction, which also evicts what is too much; only
+  // a large eviction takes more of them. io (also for a full disk, an image of more than 64 MiB, or
+  // an entry that the limit or the pinned entries leave no room for), busy, invalid_argument for
+  // facts that contradict the image or are too long.
   Status put(const EntryFacts& facts, std::string_view image);
 
   // Facts only, not verified against the image; hits include those that
   // this store has yet to write.
   Result<std::vector<EntryRow>> list(const EntryQuery& query);
+
+  struct Pruned {
+    std::vector<EntryRow> entries;  // least recently used first
+    std::int64_t freed_bytes = 0;   // estimated by a dry run
+  };
+  // Bounded transactions, so that others can write meanwhile; what they use in that time stays. A
+  // dry run removes nothing. invalid_argument for a query that contradicts itself.
+  Result<Pruned> prune(const PruneQuery& query, bool dry_run);
+
+  // How many of the keys have an entry; theirs are pinned, or no longer. One transaction.
+  Result<std::int64_t> set_pinned(std::span<const Digest> keys, bool is_pinned);
 
   void count(Counter counter, std::int64_t amount = 1);  // for the next flush
   Result<Counters> counters();                           // stored plus not yet flushed
@@ -112,7 +142,10 @@ class Store {
     std::int64_t image_bytes = 0;   // uncompressed
     std::int64_t stored_bytes = 0;  // compressed
     std::int64_t file_bytes = 0;    // database and write-ahead log
-    std::int64_t quarantined = 0;   // times this object moved a damaged database away
+    std::int64_t log_bytes = 0;     // of these, the log
+    std::int64_t quarantine_bytes = 0;
+    std::int64_t limit_bytes = 0;  // for all of these files together
+    std::int64_t quarantined = 0;  // times this object moved a damaged database away
     std::string journal_mode;
   };
   Result<Summary> summary();

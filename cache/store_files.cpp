@@ -121,6 +121,15 @@ Status replace_damaged(const StoreFiles& files) {
   return create_database(files);
 }
 
+std::int64_t quarantine_bytes(const StoreFiles& files) {
+  return file_bytes(files.quarantine) + file_bytes(files.quarantine + "-wal") +
+         file_bytes(files.quarantine + "-shm");
+}
+
+Status remove_quarantine(const StoreFiles& files) {
+  return remove_database(files.quarantine);
+}
+
 Status rebuild(const StoreFiles& files, Connection& connection) {
   KILN_TRY(create_unfinished(files));
   {
@@ -132,6 +141,11 @@ Status rebuild(const StoreFiles& files, Connection& connection) {
   KILN_TRY(rename_file(files.database, files.retired));
   KILN_TRY(give_name(files));
   return remove_file(files.retired);
+}
+
+std::int64_t file_bytes(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
 Status check_ownership(const std::string& path) {

@@ -38,9 +38,17 @@ Status create_database(const StoreFiles& files);
 // before, and makes an empty one.
 Status replace_damaged(const StoreFiles& files);
 
+// What the database that was moved away takes, with its log and index; 0 without one.
+std::int64_t quarantine_bytes(const StoreFiles& files);
+// Needs no lock: who moves another one there meanwhile loses what nobody needs.
+Status remove_quarantine(const StoreFiles& files);
+
 // With the lock held: puts a copy of what `connection` sees in the database's place, for when its
 // log or index is no longer the one that others would open. Nothing is changed on failure.
 Status rebuild(const StoreFiles& files, Connection& connection);
+
+// 0 if there is no such file.
+std::int64_t file_bytes(const std::string& path);
 
 // A regular file of the caller's that nobody else may write; not_found if there is none.
 Status check_ownership(const std::string& path);

@@ -61,7 +61,8 @@ void Engine::open_store() {
           place.directory);
     }
     build_locks_.emplace(place.directory);
-    return Store::open(place.directory, StoreMode::read_write);
+    return Store::open(place.directory, StoreMode::read_write,
+                       options_.environment.cache_limit_bytes);
   };
   auto opened = open();
   if (opened.is_ok()) {

@@ -39,6 +39,17 @@ std::optional<std::int64_t> parse_count(const std::string& text, std::int64_t mo
   return count;
 }
 
+Result<std::int64_t> parse_cache_limit(const std::optional<std::string>& text) {
+  if (!text) return kDefaultCacheLimitBytes;
+  const std::optional<std::int64_t> bytes = parse_bytes(*text);
+  if (!bytes || *bytes < kLeastCacheLimitBytes) {
+    return failure(Code::invalid_argument,
+                   "KILN_CACHE_LIMIT is {}; allowed: {} or more, in bytes or with K, M, G or T",
+                   in_quotes(*text), exact_bytes_text(kLeastCacheLimitBytes));
+  }
+  return *bytes;
+}
+
 }  // namespace
 
 Result<Environment> Environment::read() {
@@ -49,6 +60,7 @@ Result<Environment> Environment::read() {
     return value;
   };
   environment.cache_dir = read("KILN_CACHE_DIR");
+  KILN_TRY_ASSIGN(environment.cache_limit_bytes, parse_cache_limit(read("KILN_CACHE_LIMIT")));
   const std::string cache_local = read("KILN_CACHE_LOCAL").value_or("0");
   if (cache_local != "0" && cache_local != "1") {
     return failure(Code::invalid_argument, "KILN_CACHE_LOCAL is {}; allowed: 0, 1",
@@ -87,6 +99,7 @@ std::vector<Environment::Entry> Environment::entries() const {
   };
   return {
       entry("KILN_CACHE_DIR", cache_dir.value_or("")),
+      entry("KILN_CACHE_LIMIT", exact_bytes_text(cache_limit_bytes)),
       entry("KILN_CACHE_LOCAL", cache_local ? "1" : "0"),
       entry("KILN_LOCAL_DIR", local_dir.value_or("")),
       entry("KILN_TEMPLATE_PATH", joined(template_path, ":")),

@@ -9,6 +9,7 @@
 #include "support/status.h"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -19,6 +20,9 @@
 namespace kiln {
 
 enum class ToolchainPolicy { any, exact };
+
+constexpr std::int64_t kDefaultCacheLimitBytes = std::int64_t{2} << 30;
+constexpr std::int64_t kLeastCacheLimitBytes = std::int64_t{1} << 20;
 
 struct Environment {
   // Where the value of one variable came from, for `kiln doctor`.
@@ -41,6 +45,8 @@ struct Environment {
   std::optional<std::string> xdg_cache_home;         // XDG_CACHE_HOME
   std::optional<std::string> home;                   // HOME
   std::set<std::string, std::less<>> given;          // names of those that are set
+  // KILN_CACHE_LIMIT
+  std::int64_t cache_limit_bytes = kDefaultCacheLimitBytes;
 
   // Empty values count as unset. invalid_argument names the variable, its value and what is
   // allowed.

@@ -3,12 +3,16 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cstdint>
+#include <limits>
 
 namespace kiln {
 namespace {
 
 constexpr std::size_t kMaxQuoted = 80;
+constexpr std::string_view kByteUnits = "KMGT";
+constexpr std::int64_t kByteStep = 1024;
 
 struct Character {
   std::uint32_t code_point = 0;
@@ -83,6 +87,33 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(size);
   }
   return true;
+}
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  std::int64_t bytes = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, bytes);
+  if (error != std::errc() || bytes < 0 || text.front() == '-') return std::nullopt;
+  if (rest == end) return bytes;
+  const char letter = *rest >= 'a' ? static_cast<char>(*rest - 'a' + 'A') : *rest;
+  const std::size_t unit = kByteUnits.find(letter);
+  if (unit == std::string_view::npos || rest + 1 != end) return std::nullopt;
+  for (std::size_t i = 0; i <= unit; ++i) {
+    if (bytes > std::numeric_limits<std::int64_t>::max() / kByteStep) return std::nullopt;
+    bytes *= kByteStep;
+  }
+  return bytes;
+}
+
+std::string exact_bytes_text(std::int64_t bytes) {
+  std::string_view units = kByteUnits;
+  std::string unit;
+  while (!units.empty() && bytes != 0 && bytes % kByteStep == 0) {
+    bytes /= kByteStep;
+    unit = units.front();
+    units.remove_prefix(1);
+  }
+  return fmt::format("{}{}", bytes, unit);
 }
 
 std::string in_quotes(std::string_view text) {

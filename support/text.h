@@ -5,6 +5,8 @@
 // line of valid UTF-8.
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,12 @@ std::string to_hex(std::string_view bytes);
 // bytes that are no UTF-8 are escaped; what is longer than about 80 characters is cut, and the full
 // length stated behind it.
 std::string in_quotes(std::string_view text);
+
+// Bytes as people write them: decimal digits, then K, M, G or T (of either case) for powers of
+// 1024. nullopt for anything else, and for more than 63 bits.
+std::optional<std::int64_t> parse_bytes(std::string_view text);
+// The shortest text that parse_bytes() takes for exactly `bytes`, which is not negative.
+std::string exact_bytes_text(std::int64_t bytes);
 
 // The elements with `separator` between them.
 template <typename Range>

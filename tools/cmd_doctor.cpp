@@ -4,6 +4,7 @@
 #include "runtime/build_info.h"
 #include "tools/command.h"
 #include "tools/doctor_report.h"
+#include "tools/entry_output.h"
 #include "tools/json_output.h"
 #include "tools/table.h"
 
@@ -32,6 +33,9 @@ Json cache_json(const CacheReport& cache) {
           {"store", cache.store.path},
           {"entries", cache.store.entries},
           {"file_bytes", cache.store.file_bytes},
+          {"log_bytes", cache.store.log_bytes},
+          {"quarantine_bytes", cache.store.quarantine_bytes},
+          {"limit_bytes", cache.store.limit_bytes},
           {"journal_mode", cache.store.journal_mode},
           {"file_system", cache.place ? cache.place->file_system.name : ""},
           {"moved_because", cache.place ? cache.place->moved_because : ""},
@@ -97,9 +101,9 @@ void add_cache(const CacheReport& cache, FactList& facts) {
   const std::string why = cache.reason.empty() ? "" : fmt::format(" ({})", cache.reason);
   facts.add("cache state", fmt::format("{}{}", cache_state_name(cache.state), why));
   if (cache.store.exists) {
-    facts.add("store", fmt::format("{}, {} entries, {}, journal mode {}", cache.store.path,
-                                   cache.store.entries, bytes_text(cache.store.file_bytes),
-                                   cache.store.journal_mode));
+    facts.add("store", fmt::format("{}, {} entries, journal mode {}", cache.store.path,
+                                   cache.store.entries, cache.store.journal_mode));
+    facts.add("size", size_text(cache.store));
   }
   if (cache.place && !cache.place->moved_because.empty()) {
     facts.add("database in",

@@ -134,6 +134,7 @@ std::string details_text(const EntryRow& row, const Result<Catalog>& catalog) {
   list.add("created", time_text(facts.created_at));
   list.add("last used", time_text(row.last_used_at));
   list.add("hits", std::to_string(row.hits));
+  list.add("pinned", row.is_pinned ? "yes" : "no");
   list.add("toolchain", facts.toolchain);
   list.add("lowered name", facts.lowered_name);
   list.add("request", facts.request.hex());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kiln stats: lifetime counters of the cache, and what it holds.
 #include "tools/command.h"
+#include "tools/entry_output.h"
 #include "tools/inspection.h"
 #include "tools/json_output.h"
 #include "tools/table.h"
@@ -22,7 +23,10 @@ Json stats_json(const Counters& counters,
                    {"entries", summary.entries},
                    {"image_bytes", summary.image_bytes},
                    {"stored_bytes", summary.stored_bytes},
-                   {"file_bytes", summary.file_bytes}};
+                   {"file_bytes", summary.file_bytes},
+                   {"log_bytes", summary.log_bytes},
+                   {"quarantine_bytes", summary.quarantine_bytes},
+                   {"limit_bytes", summary.limit_bytes}};
   return json;
 }
 
@@ -40,7 +44,7 @@ std::string stats_text(const Counters& counters,
   facts.add("entries", std::to_string(summary.entries));
   facts.add("images", fmt::format("{}, stored in {}", bytes_text(summary.image_bytes),
                                   bytes_text(summary.stored_bytes)));
-  facts.add("file", bytes_text(summary.file_bytes));
+  facts.add("size", size_text(summary));
   return facts.text();
 }
 
@@ -50,6 +54,7 @@ Result<ExitCode> run(Invocation& invocation) {
   Store::Summary summary;
   const Result<StorePlace> place = store_place(invocation);
   const std::string moved_because = place.is_ok() ? place->moved_because : "";
+  summary.limit_bytes = invocation.environment.cache_limit_bytes;
   if (store != nullptr) {
     KILN_TRY_ASSIGN(counters, store->counters());
     KILN_TRY_ASSIGN(summary, store->summary());

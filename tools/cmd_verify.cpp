@@ -28,7 +28,8 @@ Result<Store::Verification> look(const Result<std::unique_ptr<Store>>& store) {
 
 Result<Store::Verification> repair(const Invocation& invocation) {
   KILN_TRY_ASSIGN(const StorePlace place, store_place(invocation));
-  KILN_TRY_ASSIGN(const auto store, Store::open(place.directory, StoreMode::read_write));
+  KILN_TRY_ASSIGN(const auto store, Store::open(place.directory, StoreMode::read_write,
+                                                invocation.environment.cache_limit_bytes));
   return store->verify(true);
 }
 

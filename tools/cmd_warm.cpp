@@ -19,6 +19,7 @@ constexpr int kMostJobs = 1024;
 struct Options {
   WarmRequest request;
   std::optional<std::string> jobs;
+  bool should_pin = false;
 };
 
 Result<int> parse_jobs(const std::optional<std::string>& text) {
@@ -69,10 +70,15 @@ Json report_json(const std::vector<WarmPair>& plan,
                     {"message", failure.status.message()},
                     {"detail", failure.status.detail()}});
   }
-  return {{"schema", kJsonSchema},       {"requested", plan.size()},
-          {"compiled", report.compiled}, {"cached", report.cached},
-          {"stored", report.stored},     {"failed", report.failed},
-          {"wall_ms", report.wall_ms},   {"interrupted", report.is_interrupted},
+  return {{"schema", kJsonSchema},
+          {"requested", plan.size()},
+          {"compiled", report.compiled},
+          {"cached", report.cached},
+          {"stored", report.stored},
+          {"pinned", report.pinned},
+          {"failed", report.failed},
+          {"wall_ms", report.wall_ms},
+          {"interrupted", report.is_interrupted},
           {"failures", std::move(list)}};
 }
 
@@ -127,7 +133,8 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
                                                    .most_compiles = jobs}));
   const int threads =
       std::min(engine->most_compiles(), static_cast<int>(std::max<std::size_t>(plan.size(), 1)));
-  const WarmReport report = run_warm(*engine, plan, threads, invocation.console);
+  const WarmReport report =
+      run_warm(*engine, plan, threads, options.should_pin, invocation.console);
 
   const std::vector<WarmFailure> failures = failures_of(plan, report);
   print_failures(invocation.console, failures);
@@ -165,6 +172,8 @@ RunCommand cmd_warm(CLI::App& command) {
       ->type_name("i/n");
   command.add_option("--jobs,-j", options->jobs, "compiles at once; as many as cores if left out")
       ->type_name("N");
+  command.add_flag("--pin", options->should_pin,
+                   "keep the entries, also those already there, whatever the cache's limit");
   return [options](Invocation& invocation) { return run(invocation, *options); };
 }
 

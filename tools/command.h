@@ -21,9 +21,12 @@ RunCommand cmd_check(CLI::App& command);
 RunCommand cmd_doctor(CLI::App& command);
 RunCommand cmd_ls(CLI::App& command);
 RunCommand cmd_models(CLI::App& command);
+RunCommand cmd_pin(CLI::App& command);
+RunCommand cmd_prune(CLI::App& command);
 RunCommand cmd_show(CLI::App& command);
 RunCommand cmd_stats(CLI::App& command);
 RunCommand cmd_templates(CLI::App& command);
+RunCommand cmd_unpin(CLI::App& command);
 RunCommand cmd_verify(CLI::App& command);
 RunCommand cmd_warm(CLI::App& command);
 

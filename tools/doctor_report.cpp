@@ -56,7 +56,8 @@ std::unique_ptr<Store> examine_cache(const Invocation& invocation, CacheReport& 
     report.reason = usable.message();
     return nullptr;
   }
-  auto store = Store::open(place->directory, StoreMode::inspect);
+  auto store =
+      Store::open(place->directory, StoreMode::inspect, invocation.environment.cache_limit_bytes);
   const auto summary = store.is_ok() ? (*store)->summary() : Result<Store::Summary>(store.status());
   if (!summary.is_ok()) {
     report.reason = summary.status().message();
@@ -111,6 +112,7 @@ std::string_view cache_state_name(CacheState state) {
 
 DoctorReport examine(const Invocation& invocation) {
   CacheReport cache;
+  cache.store.limit_bytes = invocation.environment.cache_limit_bytes;
   const std::unique_ptr<Store> store = examine_cache(invocation, cache);
   std::string origin;
   const NvrtcLocation location = locate_nvrtc(invocation, store.get(), origin);

@@ -37,6 +37,7 @@ Json entry_json(const EntryRow& row) {
       {"hits", row.hits},
       {"created_at", time_text(facts.created_at)},
       {"last_used_at", time_text(row.last_used_at)},
+      {"pinned", row.is_pinned},
       {"toolchain", facts.toolchain},
       {"lowered_name", facts.lowered_name},
   };
@@ -52,15 +53,24 @@ Table entry_table(const std::vector<EntryRow>& rows) {
                {"COMPILE", Align::right},
                {"HITS", Align::right},
                {"LAST USED"},
+               {"PINNED"},
                {"KEY"}});
   for (const EntryRow& row : rows) {
     const EntryFacts& facts = row.facts;
     table.add_row({facts.spec, facts.target, std::to_string(facts.resources.registers),
                    bytes_text(facts.resources.spill_bytes()), bytes_text(facts.image_bytes),
                    duration_text(facts.compile_us), std::to_string(row.hits),
-                   time_text(row.last_used_at), short_key(facts.key)});
+                   time_text(row.last_used_at), row.is_pinned ? "yes" : "", short_key(facts.key)});
   }
   return table;
+}
+
+std::string size_text(const Store::Summary& summary) {
+  return fmt::format("{} of {} (database {}, log {}, quarantined {})",
+                     bytes_text(summary.file_bytes + summary.quarantine_bytes),
+                     bytes_text(summary.limit_bytes),
+                     bytes_text(summary.file_bytes - summary.log_bytes),
+                     bytes_text(summary.log_bytes), bytes_text(summary.quarantine_bytes));
 }
 
 }  // namespace kiln

@@ -28,11 +28,23 @@ Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation) {
     if (::stat(place->directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
       return system_failure(Code::io, ENOTDIR, place->directory);
     }
-    return Store::open(place->directory, StoreMode::inspect);
+    return Store::open(place->directory, StoreMode::inspect,
+                       invocation.environment.cache_limit_bytes);
   }
   if (place.status().code() != Code::unavailable) return place.status();
   invocation.console.write_log(LogLevel::warning, place.status().message());
   return std::unique_ptr<Store>();
+}
+
+Result<std::unique_ptr<Store>> change_store(const Invocation& invocation) {
+  KILN_TRY_ASSIGN(const auto inspected, inspect_store(invocation));
+  if (inspected == nullptr) return std::unique_ptr<Store>();
+  KILN_TRY_ASSIGN(const Store::Summary summary, inspected->summary());
+  if (!summary.exists) return std::unique_ptr<Store>();
+  KILN_TRY_ASSIGN(const StorePlace place, store_place(invocation));
+  KILN_TRY(prepare_cache_directory(place.directory));
+  return Store::open(place.directory, StoreMode::read_write,
+                     invocation.environment.cache_limit_bytes);
 }
 
 Result<std::string> parse_key_prefix(std::string_view text) {

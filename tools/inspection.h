@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Looking at the cache without changing or creating it.
+// Opening the cache that is there, without creating one.
 
 #include "cache/directory.h"
 #include "cache/store.h"
@@ -21,6 +21,9 @@ Result<StorePlace> store_place(const Invocation& invocation);
 // The store, empty if there is none; null, with a warning printed, if nothing says where it would
 // be.
 Result<std::unique_ptr<Store>> inspect_store(const Invocation& invocation);
+
+// The same store, to write to; null if there is none: nothing is created. Fails as a writer would.
+Result<std::unique_ptr<Store>> change_store(const Invocation& invocation);
 
 // invalid_argument unless is_key_prefix().
 Result<std::string> parse_key_prefix(std::string_view text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm_run.h"
 
+#include "support/log.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/table.h"
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -27,8 +29,19 @@ std::string describe(const WarmPair& pair, const Result<Acquired>& acquired) {
                      pair.spec, pair.target.text(), duration_text(acquired->elapsed_us));
 }
 
+// Whether the entry is pinned now.
+bool pin(Engine& engine, const Acquired& acquired) {
+  if (engine.store() == nullptr || !acquired.is_stored) return false;
+  const auto count = engine.store()->set_pinned(std::array{acquired.kernel->key}, true);
+  if (count.is_ok()) return *count == 1;
+  log(LogLevel::warning, "\"{}\" is not pinned: {}", acquired.kernel->variant.spec(),
+      count.status().message());
+  return false;
+}
+
 void sum_up(WarmReport& report) {
   for (const WarmOutcome& outcome : report.outcomes) {
+    if (outcome.is_pinned) ++report.pinned;
     if (!outcome.acquired) {
       ++report.not_tried;
     } else if (!outcome.acquired->is_ok()) {
@@ -88,6 +101,7 @@ class Agenda {
 WarmReport run_warm(Engine& engine,
                     const std::vector<WarmPair>& plan,
                     int threads,
+                    bool should_pin,
                     Console& console) {
   const auto start = std::chrono::steady_clock::now();
   const InterruptWatch watch;
@@ -105,6 +119,9 @@ WarmReport run_warm(Engine& engine,
       if (acquired.status().code() == Code::busy && item->others == OtherBuilders::skip) {
         agenda.postpone(item->index);
         continue;
+      }
+      if (should_pin && acquired.is_ok()) {
+        report.outcomes[item->index].is_pinned = pin(engine, *acquired);
       }
       progress.advance(describe(pair, acquired));
       report.outcomes[item->index].acquired = std::move(acquired);

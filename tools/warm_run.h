@@ -15,6 +15,7 @@ namespace kiln {
 
 struct WarmOutcome {
   std::optional<Result<Acquired>> acquired;  // nullopt: not tried
+  bool is_pinned = false;
 };
 
 struct WarmReport {
@@ -22,16 +23,20 @@ struct WarmReport {
   std::int64_t compiled = 0;
   std::int64_t cached = 0;
   std::int64_t stored = 0;  // of the compiled
+  std::int64_t pinned = 0;  // compiled or cached
   std::int64_t failed = 0;
   std::int64_t not_tried = 0;
   std::int64_t wall_ms = 0;
   bool is_interrupted = false;
 };
 
-// `threads` is at least 1; progress goes to the console's standard error.
+// `threads` is at least 1; progress goes to the console's standard error. With `should_pin`, each
+// entry is pinned as soon as it is there, so that none makes room for those that follow; one that
+// could not be pinned is a warning.
 WarmReport run_warm(Engine& engine,
                     const std::vector<WarmPair>& plan,
                     int threads,
+                    bool should_pin,
                     Console& console);
 
 }  // namespace kiln

@@ -15,8 +15,8 @@ import tempfile
 import unittest
 
 PROGRAM = os.environ["KILN_PROGRAM"]
-COMMANDS = ("warm", "check", "bench", "ls", "show", "templates", "models", "verify", "stats",
-            "doctor")
+COMMANDS = ("warm", "check", "bench", "ls", "show", "prune", "pin", "unpin", "templates", "models",
+            "verify", "stats", "doctor")
 # Where libraries are found, and how sanitizers behave, is not for a test to change.
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "KILN_NVRTC", "ASAN_OPTIONS", "LSAN_OPTIONS",
                   "UBSAN_OPTIONS", "TSAN_OPTIONS")

@@ -89,6 +89,8 @@ class NetworkFileSystem(CliTest):
         self.assertEqual(self.local.stat().st_mode & 0o777, 0o700)
         self.assertEqual(self.warm("axpy")["cached"], 1)
         self.assertEqual(len(self.entries()), 1)
+        self.assertEqual(self.json("verify")["entries"], 1)
+        self.assertEqual(self.json("prune", "--all", "--dry-run")["pruned"], 1)
         store = self.json("stats")["store"]
         self.assertEqual(store["path"], str(self.local / "store-v1.db"))
         self.assertIn("nfs", store["moved_because"])

@@ -13,8 +13,9 @@ class Doctor(CliTest):
                                         "driver", "devices", "templates"])
         self.assertEqual(list(report["cache"]),
                          ["directory", "origin", "state", "reason", "store", "entries",
-                          "file_bytes", "journal_mode", "file_system",
-                          "moved_because", "file_system_bytes", "available_bytes"])
+                          "file_bytes", "log_bytes", "quarantine_bytes", "limit_bytes",
+                          "journal_mode", "file_system", "moved_because", "file_system_bytes",
+                          "available_bytes"])
         self.assertGreater(report["templates"]["count"], 1)
 
     def test_makes_no_cache(self):

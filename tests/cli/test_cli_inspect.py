@@ -10,7 +10,7 @@ from kiln_cli import AXPY_MANIFEST, PROGRAM, CliTest, kept_environment, main, wr
 
 ENTRY_MEMBERS = ["key", "template", "parameters", "spec", "target", "image_bytes", "stored_bytes",
                  "registers", "shared_bytes", "local_bytes", "spill_bytes", "compile_us", "hits",
-                 "created_at", "last_used_at", "toolchain", "lowered_name"]
+                 "created_at", "last_used_at", "pinned", "toolchain", "lowered_name"]
 TIME = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z"
 
 
@@ -74,7 +74,7 @@ class Ls(FilledCache):
     def test_the_table_has_a_line_an_entry(self):
         lines = self.kiln("ls").stdout.splitlines()
         self.assertEqual(lines[0].split(), ["SPEC", "TARGET", "REGISTERS", "SPILLS", "IMAGE",
-                                            "COMPILE", "HITS", "LAST", "USED", "KEY"])
+                                            "COMPILE", "HITS", "LAST", "USED", "PINNED", "KEY"])
         self.assertEqual(len(lines), 5)
 
     def test_filters(self):

@@ -66,13 +66,13 @@ class UsageErrors(CliTest):
     def test_an_unknown_option_is_named_with_a_hint(self):
         for command in COMMANDS:
             with self.subTest(command):
-                arguments = ["a"] if command == "show" else []
+                arguments = ["a"] if command in ("show", "pin", "unpin") else []
                 message = self.refused(2, command, *arguments, "--frob")
                 self.assertIn('"--frob"', message)
                 self.assertIn(f"kiln {command} --help", message)
 
     def test_an_argument_too_many(self):
-        for command in ("ls", "verify", "stats", "doctor"):
+        for command in ("ls", "prune", "verify", "stats", "doctor"):
             self.assertIn('"frob"', self.refused(2, command, "frob"))
         for command in ("show", "templates", "models"):
             self.assertIn('"second"', self.refused(2, command, "aa", "second"))

@@ -28,7 +28,7 @@ class Counts(CliTest):
     def test_json_has_the_documented_members(self):
         self.use_axpy()
         self.assertEqual(list(self.warm("axpy")),
-                         ["schema", "requested", "compiled", "cached", "stored", "failed",
+                         ["schema", "requested", "compiled", "cached", "stored", "pinned", "failed",
                           "wall_ms", "interrupted", "failures"])
 
     def test_what_means_the_same_is_one_request(self):

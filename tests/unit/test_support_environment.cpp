@@ -58,12 +58,14 @@ TEST_SUITE("Environment") {
     variables.set("KILN_TEMPLATE_PATH", "/x::/y");
     variables.set("KILN_TOOLCHAIN", "exact");
     variables.set("KILN_LOG_LEVEL", "debug");
+    variables.set("KILN_CACHE_LIMIT", "512M");
     const auto environment = Environment::read();
     REQUIRE(environment.is_ok());
     CHECK(environment->cache_dir == "/a dir");
     CHECK(environment->template_path == std::vector<std::string>{"/x", "/y"});
     CHECK(environment->toolchain == ToolchainPolicy::exact);
     CHECK(environment->log_level == LogLevel::debug);
+    CHECK(environment->cache_limit_bytes == 512 << 20);
     CHECK(environment->lock_timeout == std::chrono::milliseconds(30000));
     variables.set("KILN_LOCK_TIMEOUT_MS", "0");
     CHECK(Environment::read()->lock_timeout == std::chrono::milliseconds(0));
@@ -75,6 +77,14 @@ TEST_SUITE("Environment") {
     CHECK(Environment::read().status().message() ==
           "KILN_TOOLCHAIN is \"same\"; allowed: any, exact");
     variables.set("KILN_TOOLCHAIN", "any");
+    for (const char* value : {"1023K", "1048575", "-2M", "2X", "M", "9999999T"}) {
+      variables.set("KILN_CACHE_LIMIT", value);
+      CHECK(Environment::read().status().code() == Code::invalid_argument);
+      CHECK(Environment::read().status().message() ==
+            std::string("KILN_CACHE_LIMIT is \"") + value +
+                "\"; allowed: 1M or more, in bytes or with K, M, G or T");
+    }
+    variables.set("KILN_CACHE_LIMIT", "");
     variables.set("KILN_LOG_LEVEL", "loud");
     CHECK(Environment::read().status().message() ==
           "KILN_LOG_LEVEL: log level \"loud\" is unknown; allowed: off, error, warning, info, "
@@ -93,6 +103,7 @@ TEST_SUITE("Environment") {
     variables.set("KILN_NVRTC", "");
     variables.set("KILN_TOOLCHAIN", "any");  // given, though it is the default
     variables.set("KILN_LOG_LEVEL", "");
+    variables.set("KILN_CACHE_LIMIT", "");
     const auto entries = Environment::read()->entries();
     const auto entry = [&](std::string_view name) {
       return *std::find_if(entries.begin(), entries.end(),
@@ -101,6 +112,8 @@ TEST_SUITE("Environment") {
     CHECK(entry("KILN_CACHE_DIR").is_set);
     CHECK(entry("KILN_CACHE_DIR").value == "/somewhere");
     CHECK_FALSE(entry("KILN_NVRTC").is_set);
+    CHECK_FALSE(entry("KILN_CACHE_LIMIT").is_set);
+    CHECK(entry("KILN_CACHE_LIMIT").value == "2G");
     CHECK(entry("KILN_TOOLCHAIN").is_set);
     CHECK(entry("KILN_TOOLCHAIN").value == "any");
     CHECK_FALSE(entry("KILN_LOG_LEVEL").is_set);

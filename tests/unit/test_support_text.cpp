@@ -39,6 +39,24 @@ TEST_SUITE("text") {
     CHECK(in_quotes(std::string(4096, '\n')).size() < 110);
   }
 
+  TEST_CASE("sizes are read and written with powers of 1024, and nothing else is a size") {
+    CHECK(parse_bytes("0") == 0);
+    CHECK(parse_bytes("1536") == 1536);
+    CHECK(parse_bytes("3k") == 3072);
+    CHECK(parse_bytes("2G") == std::int64_t{2} << 30);
+    CHECK(parse_bytes("8388607T") == std::int64_t{8388607} << 40);
+    for (const char* text : {"", "K", "-1", "-0", "+1", "1.5G", "1 K", "1KB", "1X", "8388608T",
+                             "9223372036854775808"}) {
+      CAPTURE(text);
+      CHECK_FALSE(parse_bytes(text).has_value());
+    }
+    CHECK(exact_bytes_text(0) == "0");
+    CHECK(exact_bytes_text(1023) == "1023");
+    CHECK(exact_bytes_text(1536) == "1536");
+    CHECK(exact_bytes_text(3 << 20) == "3M");
+    CHECK(exact_bytes_text(std::int64_t{2048} << 40) == "2048T");
+  }
+
   TEST_CASE("elements are joined with the separator between them only") {
     CHECK(joined(std::vector<std::string>{}, ", ").empty());
     CHECK(joined(std::vector<std::string>{"a"}, ", ") == "a");
