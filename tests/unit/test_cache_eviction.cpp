@@ -193,7 +193,9 @@ TEST_SUITE("Eviction") {
     for (std::uint32_t seed = 0; store->summary()->entries == seed; ++seed)
       put(*store, seed, ahead + (seed * 7) % 50);
     std::int64_t least = INT64_MAX;
-    for (const EntryRow& row : *store->list({}))
+    const auto rows = store->list({});
+    REQUIRE(rows.is_ok());
+    for (const EntryRow& row : *rows)
       least = std::min(least, row.facts.created_at);
     CHECK(least > ahead);
     CHECK_FALSE(has(*store, 0));
