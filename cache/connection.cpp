@@ -175,6 +175,12 @@ void Connection::keep_files_on_close() {
   sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
+Result<std::int64_t> read_integer(Connection& connection, const char* sql) {
+  KILN_TRY_ASSIGN(Statement query, connection.statement(sql));
+  KILN_TRY_ASSIGN(const bool has_row, query.step());
+  return has_row ? query.integer(0) : 0;
+}
+
 Result<Transaction> Transaction::begin(Connection& connection) {
   KILN_TRY_ASSIGN(Statement begin, connection.statement("BEGIN IMMEDIATE"));
   KILN_TRY(begin.run());

@@ -114,6 +114,9 @@ class Connection {
   std::uint32_t jitter_ = 1;
 };
 
+// The first column of the first row; 0 if there is none.
+Result<std::int64_t> read_integer(Connection& connection, const char* sql);
+
 // BEGIN IMMEDIATE; rolled back unless committed.
 class Transaction {
  public:

@@ -64,12 +64,6 @@ constexpr char kDropVerdicts[] =
     "DELETE FROM verdicts WHERE key = ?1 "
     "AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.key = ?1)";
 
-Result<std::int64_t> read_integer(Connection& connection, const char* sql) {
-  KILN_TRY_ASSIGN(Statement query, connection.statement(sql));
-  KILN_TRY_ASSIGN(const bool has_row, query.step());
-  return has_row ? query.integer(0) : 0;
-}
-
 // false for a key that is none, which only damage can leave.
 bool read_key(const Statement& row, Digest& key) {
   const std::string_view bytes = row.bytes(0);

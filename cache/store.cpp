@@ -231,9 +231,7 @@ Status Store::put_toolchain_memo(const ToolchainMemo& memo) {
 }
 
 Result<Store::Verification> Store::verify(bool repair) {
-  if (repair && impl_->mode == StoreMode::inspect) {
-    return failure(Code::invalid_argument, "the store was opened to inspect it");
-  }
+  if (repair) KILN_TRY(impl_->check_writable());
   Verifier verifier(impl_->database, repair);
   while (true) {
     KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());  // anew, so that others get their turn

@@ -43,12 +43,6 @@ Status remove_database(const std::string& path) {
   return {};
 }
 
-Result<std::int64_t> read_integer(Connection& connection, const char* sql) {
-  KILN_TRY_ASSIGN(Statement query, connection.statement(sql));
-  KILN_TRY_ASSIGN(const bool has_row, query.step());
-  return has_row ? query.integer(0) : 0;
-}
-
 // An empty file, private from its first byte; SQLite keeps the mode, and gives it to the log.
 Status create_unfinished(const StoreFiles& files) {
   KILN_TRY(remove_database(files.unfinished));
