@@ -86,17 +86,21 @@ Status Database::open_connection() {
 }
 
 Status Database::open_writable() {
-  Status ownership = check_ownership(files_.database);
-  if (ownership.code() == Code::not_found) {
-    KILN_TRY(prepare_cache_directory(files_.directory));  // removed while the store was open
-    KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
-    ownership = check_ownership(files_.database);
-    if (ownership.code() == Code::not_found) {
-      KILN_TRY(create_database(files_));
-      ownership = check_ownership(files_.database);
-    }
-  }
-  KILN_TRY(ownership);
+  Status opened = open_existing();
+  const bool may_be_passing = opened.origin() == Origin::sqlite && opened.code() == Code::io;
+  if (opened.code() != Code::not_found && !may_be_passing) return opened;
+  // Removed while the store was open, or replaced while it was opened. Nobody replaces it now.
+  connection_.reset();
+  KILN_TRY(prepare_cache_directory(files_.directory));
+  KILN_TRY_ASSIGN(const UniqueFd lock, lock_files(files_));
+  opened = open_existing();
+  if (opened.code() != Code::not_found) return opened;
+  KILN_TRY(create_database(files_));
+  return open_existing();
+}
+
+Status Database::open_existing() {
+  KILN_TRY(check_ownership(files_.database));
   return use(Connection::Access::read_write);
 }
 
@@ -130,7 +134,10 @@ Status Database::use(Connection::Access access) {
   companions_ = companion_files(files_);
   // Somebody else has changed the mode: nothing is lost yet, but a power cut could do more harm.
   if (access == Connection::Access::read_write && companions_.log_inode == 0) {
+    // Who keeps it from this may itself wait for the lock that this process holds.
+    connection_->set_busy_limit(std::chrono::milliseconds(0));
     const Status switched = connection_->execute("PRAGMA journal_mode = WAL");
+    connection_->set_busy_limit(kPatience);
     if (!switched.is_ok()) log(LogLevel::debug, "{}: {}", files_.database, switched.message());
     KILN_TRY(connection_->execute("SELECT 1 FROM sqlite_schema LIMIT 1"));  // makes the log
     companions_ = companion_files(files_);

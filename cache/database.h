@@ -49,6 +49,7 @@ class Database {
   bool is_current() const;
   Status open_connection();
   Status open_writable();
+  Status open_existing();
   Status open_read_only();
   Status use(Connection::Access access);
   Status quarantine(const Status& reason);

@@ -23,7 +23,10 @@ namespace fs = std::filesystem;
 
 // Puts and finds an entry; the exit status tells which of the two failed.
 int put_and_find(Store& store, std::uint32_t seed) {
-  if (!store.put(sample_facts(seed), sample_image(seed)).is_ok()) return 2;
+  if (const Status put = store.put(sample_facts(seed), sample_image(seed)); !put.is_ok()) {
+    fmt::print(stderr, "put: {}\n", put.message());
+    return 2;
+  }
   const auto found = store.find(sample_facts(seed).key);
   if (!found.is_ok()) return 3;
   if (*found && (*found)->image != sample_image(seed)) return 4;
@@ -166,31 +169,33 @@ TEST_SUITE("Store processes") {
   }
 
   TEST_CASE("writers go on while their log, index and database are deleted and damaged") {
-    const TemporaryDirectory directory;
-    std::vector<std::unique_ptr<Helper>> writers;
-    for (std::uint32_t i = 0; i < 4; ++i) {
-      writers.push_back(std::make_unique<Helper>("many", directory, i * 1000));
+    for (int round = 0; round < 10; ++round) {
+      const TemporaryDirectory directory;
+      std::vector<std::unique_ptr<Helper>> writers;
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        writers.push_back(std::make_unique<Helper>("many", directory, i * 1000));
+      }
+      const std::string database = database_path(directory);
+      const auto vandalize = [&](int what) {
+        std::error_code ignored;
+        if (what == 0) fs::remove(database + "-wal", ignored);
+        if (what == 1) fs::remove(database + "-shm", ignored);
+        if (what == 2) fs::remove(database, ignored);
+        if (what == 3) write_text(database, "text");
+      };
+      for (int what = 0; what < 4; ++what) {
+        for (const auto& writer : writers)
+          CHECK(writer->wait_for_puts(4) == 4);
+        vandalize(what);
+      }
+      for (const auto& writer : writers) {
+        writer->wait_for_puts(1000);
+        CHECK(writer->wait() == 0);
+      }
+      const auto store = open_store(directory.path());
+      CHECK(put_and_find(*store, 7) == 0);
+      CHECK(store->summary()->quarantined <= 1);
     }
-    const std::string database = database_path(directory);
-    const auto vandalize = [&](int what) {
-      std::error_code ignored;
-      if (what == 0) fs::remove(database + "-wal", ignored);
-      if (what == 1) fs::remove(database + "-shm", ignored);
-      if (what == 2) fs::remove(database, ignored);
-      if (what == 3) write_text(database, "text");
-    };
-    for (int what = 0; what < 4; ++what) {
-      for (const auto& writer : writers)
-        CHECK(writer->wait_for_puts(4) == 4);
-      vandalize(what);
-    }
-    for (const auto& writer : writers) {
-      writer->wait_for_puts(1000);
-      CHECK(writer->wait() == 0);
-    }
-    const auto store = open_store(directory.path());
-    CHECK(put_and_find(*store, 7) == 0);
-    CHECK(store->summary()->quarantined <= 1);
   }
 }
 
