@@ -5,9 +5,7 @@
 #include "support/files.h"
 #include "support/log.h"
 
-#include <algorithm>
 #include <cctype>
-#include <thread>
 
 namespace kiln {
 namespace {
@@ -102,8 +100,6 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Ac
   const int result = sqlite3_open_v2(name.c_str(), self->connection_.out(), flags, nullptr);
   sqlite3* handle = self->connection_.get();
   if (result != SQLITE_OK) return sqlite_failure(handle, result).with_context(path);
-  self->jitter_ =
-      static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count()) | 1U;
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kLongestValue);
   sqlite3_busy_handler(handle, &Connection::wait_for_others, self.get());
   sqlite3_int64 no_mapping = 0;
@@ -125,15 +121,12 @@ Connection::~Connection() {
 int Connection::wait_for_others(void* self, int attempt) {
   auto& connection = *static_cast<Connection*>(self);
   const auto now = std::chrono::steady_clock::now();
-  if (attempt == 0) connection.busy_since_ = now;
+  if (attempt == 0) {
+    connection.busy_since_ = now;
+    connection.backoff_ = Backoff(std::chrono::milliseconds(25));
+  }
   if (now - connection.busy_since_ >= connection.busy_limit_) return 0;
-  // xorshift: waiters that started together must not come back together.
-  std::uint32_t& x = connection.jitter_;
-  x ^= x << 13U;
-  x ^= x >> 17U;
-  x ^= x << 5U;
-  const std::uint32_t longest_us = std::min(500U << std::min(attempt, 6), 25000U);
-  std::this_thread::sleep_for(std::chrono::microseconds(longest_us / 2 + x % (longest_us / 2)));
+  connection.backoff_.pause();
   return 1;
 }
 

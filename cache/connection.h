@@ -4,6 +4,7 @@
 // One SQLite connection with its kept statements, and transactions on it. Not thread-safe: the
 // store locks around it. Knows nothing of Kiln's tables.
 
+#include "support/backoff.h"
 #include "support/digest.h"
 #include "support/status.h"
 #include "support/unique_handle.h"
@@ -111,7 +112,7 @@ class Connection {
   std::vector<std::pair<const char*, UniqueHandle<StatementTraits>>> statements_;
   std::chrono::milliseconds busy_limit_ = kPatience;
   std::chrono::steady_clock::time_point busy_since_;
-  std::uint32_t jitter_ = 1;
+  Backoff backoff_{std::chrono::microseconds(0)};
 };
 
 // The first column of the first row; 0 if there is none.

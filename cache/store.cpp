@@ -213,6 +213,16 @@ Status Store::flush() {
   return impl_->flush(Database::kPatience);
 }
 
+Result<std::int64_t> Store::version() {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  std::int64_t version = 0;
+  KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) -> Status {
+    KILN_TRY_ASSIGN(version, read_integer(connection, "PRAGMA data_version"));
+    return {};
+  }));
+  return version;
+}
+
 Result<std::vector<ToolchainMemo>> Store::toolchain_memos() {
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
   std::vector<ToolchainMemo> memos;

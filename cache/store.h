@@ -132,6 +132,9 @@ class Store {
   Result<Counters> counters();                           // stored plus not yet flushed
   Status flush();
 
+  // Another number whenever another process has written to the database; cheaper than a look-up.
+  Result<std::int64_t> version();
+
   Result<std::vector<ToolchainMemo>> toolchain_memos();
   Status put_toolchain_memo(const ToolchainMemo& memo);
 

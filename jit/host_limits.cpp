@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <numeric>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kiln {
@@ -113,15 +115,26 @@ std::optional<int> cpu_quota(const HostFiles& files) {
   return static_cast<int>(std::min<std::int64_t>(*cores, std::numeric_limits<int>::max()));
 }
 
-int usable_cores(const HostFiles& files) {
-  // A fixed cpu_set_t covers 1024 cores; beyond, the call fails and sysconf answers.
+std::vector<int> usable_cpus(const HostFiles& files) {
+  std::vector<int> cpus;
   cpu_set_t set;
   CPU_ZERO(&set);
-  int cores = ::sched_getaffinity(0, sizeof(set), &set) == 0
-                  ? CPU_COUNT(&set)
-                  : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  if (const auto quota = cpu_quota(files)) cores = std::min(cores, *quota);
-  return std::max(cores, 1);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    }
+  } else {
+    // A fixed cpu_set_t covers 1024 cores; beyond, the call fails and sysconf answers.
+    cpus.resize(static_cast<std::size_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L)));
+    std::iota(cpus.begin(), cpus.end(), 0);
+  }
+  const auto quota = cpu_quota(files);
+  if (quota && std::cmp_less(*quota, cpus.size())) cpus.resize(static_cast<std::size_t>(*quota));
+  return cpus;
+}
+
+int usable_cores(const HostFiles& files) {
+  return static_cast<int>(usable_cpus(files).size());
 }
 
 std::optional<std::int64_t> available_memory_bytes(const HostFiles& files) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -20,7 +21,10 @@ struct HostFiles {
 // 1; nullopt without a quota.
 std::optional<int> cpu_quota(const HostFiles& files);
 
-// Cores in the affinity mask, or the quota if that is less; at least 1.
+// The CPUs of the affinity mask, as many as the quota allows; at least one.
+std::vector<int> usable_cpus(const HostFiles& files = {});
+
+// How many usable_cpus() there are.
 int usable_cores(const HostFiles& files = {});
 
 // What can still be allocated before the machine's or the control group's limit; nullopt if

@@ -3,6 +3,7 @@
 
 #include "cache/directory.h"
 #include "cache/fork_guard.h"
+#include "jit/host_limits.h"
 #include "jit/options.h"
 #include "support/log.h"
 
@@ -47,7 +48,7 @@ Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options) {
 }
 
 void Engine::open_store() {
-  const auto open = [this]() -> Result<std::unique_ptr<Store>> {
+  const auto open = [this]() -> Status {
     CacheDirectory chosen;
     if (options_.cache_dir) {
       chosen.path = *options_.cache_dir;
@@ -60,16 +61,14 @@ void Engine::open_store() {
       log(LogLevel::warning, "{}; the database is kept in {}", place.moved_because,
           place.directory);
     }
+    KILN_TRY_ASSIGN(store_, Store::open(place.directory, StoreMode::read_write,
+                                        options_.environment.cache_limit_bytes));
     build_locks_.emplace(place.directory);
-    return Store::open(place.directory, StoreMode::read_write,
-                       options_.environment.cache_limit_bytes);
+    compile_seats_.emplace(place.directory, usable_cpus());
+    return {};
   };
-  auto opened = open();
-  if (opened.is_ok()) {
-    store_ = std::move(opened).value();
-    return;
-  }
-  store_status_ = opened.status();
+  store_status_ = open();
+  if (store_status_.is_ok()) return;
   log(LogLevel::warning, "the cache cannot be used, kernels are kept in memory only: {}",
       store_status_.message());
 }

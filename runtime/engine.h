@@ -8,6 +8,7 @@
 // Knows nothing of devices: runtime/kernel.h loads what this returns.
 
 #include "cache/build_locks.h"
+#include "cache/compile_seats.h"
 #include "cache/store.h"
 #include "jit/compiler.h"
 #include "jit/key.h"
@@ -122,10 +123,12 @@ class Engine {
   std::optional<Found> find_stored(const Request& request);
   std::optional<Store::Found> read_store(const Request& request);
   class Turn;
-  // Empty if locks do not work, or the wait was in vain: then this process builds unannounced.
-  Result<Turn> take_turn(const Digest& request, OtherBuilders others);
+  class Wait;
+  // busy: another process builds it. Empty if locks do not work: then this one builds unannounced.
+  Result<Turn> take_turn(const Digest& request);
   Result<Found> build_in_turn(const Request& request, OtherBuilders others);
   Result<Found> build(const Request& request);
+  Result<Found> compile_and_save(const Request& request);
   bool save(const Request& request, const CompiledKernel& kernel, const KeyFields& fields);
   // What compiles here, if that can be told without loading it.
   std::optional<Toolchain> known_toolchain();
@@ -144,8 +147,9 @@ class Engine {
   // Apart from the store, whose lock may be held across a write to disk.
   std::atomic<std::int64_t> unreported_memory_hits_{0};
 
+  std::unique_ptr<Store> store_;  // without it, none of the next two either
   std::optional<BuildLocks> build_locks_;
-  std::unique_ptr<Store> store_;
+  std::optional<CompileSeats> compile_seats_;
   Status store_status_;
   std::atomic<bool> is_store_warned_{false};
 

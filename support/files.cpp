@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/files.h"
 
+#include "support/backoff.h"
 #include "support/log.h"
 
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <thread>
 
 namespace kiln {
 
@@ -106,7 +106,7 @@ Result<UniqueFd> lock_file(const std::string& path, std::chrono::milliseconds ti
   whole_file.l_type = F_WRLCK;
   whole_file.l_whence = SEEK_SET;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  std::chrono::microseconds pause{500};
+  Backoff backoff(std::chrono::milliseconds(25));
   while (::fcntl(fd.get(), F_OFD_SETLK, &whole_file) != 0) {
     if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
       return system_failure(Code::io, errno, path);
@@ -114,10 +114,7 @@ Result<UniqueFd> lock_file(const std::string& path, std::chrono::milliseconds ti
     if (std::chrono::steady_clock::now() >= deadline) {
       return failure(Code::busy, "{} was locked for {} ms", path, timeout.count());
     }
-    // Jitter from the clock: enough to keep waiters from marching in step.
-    const auto jitter = std::chrono::steady_clock::now().time_since_epoch().count() % 500;
-    std::this_thread::sleep_for(pause + std::chrono::microseconds(jitter));
-    pause = std::min(2 * pause, std::chrono::microseconds(20000));
+    backoff.pause();
   }
   return fd;
 }

@@ -13,7 +13,7 @@ import sys
 from kiln_cli import PROGRAM, TIMEOUT_S, CliTest, main
 
 AXPY_BLOCKS = [f"axpy:block={32 * (i + 1)}" for i in range(8)]
-# Takes every request's turn, says so, and keeps it.
+# Takes every lock of a file, says so, and keeps it.
 HOLDER = """
 import fcntl, os, struct, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
@@ -41,10 +41,10 @@ class Processes(CliTest):
             reports.append(json.loads(out))
         return reports
 
-    def hold_all_turns(self):
-        """A process that looks like the builder of everything."""
+    def hold_all(self, lock):
+        """A process that holds all locks of a file."""
         self.cache.mkdir(mode=0o700, exist_ok=True)
-        holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(self.cache / "builds.lock")],
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(self.cache / lock)],
                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (holder.kill(), holder.wait(), holder.stdout.close()))
         self.assertEqual(holder.stdout.readline(), "held\n")
@@ -69,7 +69,7 @@ class Processes(CliTest):
         self.assertEqual(self.json("stats")["compiles"], len(AXPY_BLOCKS))
 
     def test_a_killed_builder_is_followed(self):
-        holder = self.hold_all_turns()
+        holder = self.hold_all("builds.lock")
         waiting = self.start(AXPY_BLOCKS[0])
         with self.assertRaises(subprocess.TimeoutExpired):
             waiting.wait(timeout=0.5)
@@ -81,7 +81,7 @@ class Processes(CliTest):
         self.assertGreater(stats["process_wait_us"], 100_000)
 
     def test_a_stopped_builder_is_waited_for_and_then_passed(self):
-        holder = self.hold_all_turns()
+        holder = self.hold_all("builds.lock")
         holder.send_signal(signal.SIGSTOP)
         self.environment["KILN_LOCK_TIMEOUT_MS"] = "200"
         done = self.kiln("warm", "--target", "sm_90a", AXPY_BLOCKS[0])
@@ -93,11 +93,48 @@ class Processes(CliTest):
         # What is stored needs nobody's turn.
         self.assertEqual(self.warm(AXPY_BLOCKS[0])["cached"], 1)
 
+    def test_a_process_waits_for_a_seat(self):
+        holder = self.hold_all("seats.lock")
+        waiting = self.start(AXPY_BLOCKS[0])
+        with self.assertRaises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=0.5)
+        holder.send_signal(signal.SIGKILL)
+        [report] = self.reports([waiting])
+        self.assertEqual(report["compiled"], 1)
+        stats = self.json("stats")
+        self.assertEqual((stats["process_waits"], stats["lock_timeouts"]), (1, 0))
+
+    def test_what_others_build_is_found_without_a_seat(self):
+        waiting = []
+        self.hold_all("seats.lock")
+        waiting.append(self.start(*AXPY_BLOCKS[:2]))
+        with self.assertRaises(subprocess.TimeoutExpired):
+            waiting[0].wait(timeout=0.5)
+        self.environment["KILN_LOCK_TIMEOUT_MS"] = "0"
+        self.warm(*AXPY_BLOCKS[:2])
+        [report] = self.reports(waiting)
+        self.assertEqual((report["compiled"], report["cached"]), (0, 2))
+
+    def test_no_seat_for_too_long_is_passed(self):
+        self.hold_all("seats.lock")
+        self.environment["KILN_LOCK_TIMEOUT_MS"] = "200"
+        done = self.kiln("warm", "--target", "sm_90a", AXPY_BLOCKS[0])
+        [warning] = self.warnings(done)
+        self.assertIn("every CPU", warning)
+        self.assertEqual(self.json("stats")["lock_timeouts"], 1)
+
     def test_a_timeout_of_0_does_not_wait(self):
-        self.hold_all_turns()
+        self.hold_all("builds.lock")
         self.environment["KILN_LOCK_TIMEOUT_MS"] = "0"
         self.assertEqual(self.warm(*AXPY_BLOCKS[:3])["compiled"], 3)
         self.assertEqual(self.json("stats")["lock_timeouts"], 3)
+
+    def test_seats_that_do_not_work_cost_nothing(self):
+        (self.cache / "seats.lock").mkdir(parents=True)
+        self.cache.chmod(0o700)
+        done = self.kiln("warm", "--target", "sm_90a", "--json", *AXPY_BLOCKS[:3])
+        self.assertEqual(json.loads(done.stdout)["stored"], 3)
+        self.assertEqual(self.warnings(done), [])
 
     def test_locks_that_do_not_work_cost_a_warning(self):
         (self.cache / "builds.lock").mkdir(parents=True)
