@@ -21,10 +21,10 @@ class CompileSeats {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kTurn{3000};
-  // Longer than those who wait pause between two attempts.
-  static constexpr std::chrono::milliseconds kRest{80};
   // What a process needs at most between two compiles.
-  static constexpr std::chrono::milliseconds kGap{10};
+  static constexpr std::chrono::milliseconds kGap{30};
+  // Longer than those who wait need to find a seat free, and still free after a gap.
+  static constexpr std::chrono::milliseconds kRest{100};
 
   // `cpus`: where this process may run; others may run elsewhere. It does not take more of them at
   // once.
@@ -63,6 +63,7 @@ class CompileSeats {
  private:
   // Of those that no thread of this process has.
   Result<std::optional<std::size_t>> try_lock_one();
+  bool do_others_wait();
   void leave(std::size_t index);
 
   const std::vector<int> cpus_;
