@@ -94,6 +94,16 @@ TEST_SUITE("CompileSeats") {
     CHECK(holder.try_take().has_value());
   }
 
+  TEST_CASE("in a queue a newcomer takes only what stays free for a while") {
+    const TemporaryDirectory directory;
+    CompileSeats queued(directory.path(), {0});
+    CompileSeats newcomer(directory.path(), {0});
+    const CompileSeats::Waiting waiting(queued);
+    const auto start = CompileSeats::Clock::now();
+    CHECK(newcomer.try_take().has_value());
+    CHECK(CompileSeats::Clock::now() - start >= CompileSeats::kGap);
+  }
+
   TEST_CASE(
       "within its turn a process keeps its seat, and its own threads do not count as others") {
     const TemporaryDirectory directory;
