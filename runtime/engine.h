@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Serves requests for kernels: in-process table → store → NVRTC → store. The only place that joins
-// jit and cache. Thread-safe; one compile per variant and target however many threads and processes
-// ask. Trouble
-// with the cache never fails a request: it is counted, logged once, and the kernel is compiled.
-// Knows nothing of devices: runtime/kernel.h loads what this returns.
+// Serves requests for kernels: in-process table → store → packs → NVRTC → store. The only place
+// that joins jit and cache. Thread-safe; one compile per variant and target however many threads
+// and processes ask. Trouble with the cache never fails a request: it is counted, logged once, and
+// the kernel is compiled. Knows nothing of devices: runtime/kernel.h loads what this returns.
 
 #include "cache/build_locks.h"
 #include "cache/store.h"
@@ -18,6 +17,7 @@
 #include "templates/variant.h"
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -29,10 +29,10 @@
 
 namespace kiln {
 
-enum class Tier { memory, disk, compiled };
+enum class Tier { memory, disk, pack, compiled };
 std::string_view tier_name(Tier tier);
 
-// How far a request may go: the in-process table, the store, or NVRTC.
+// How far a request may go: the in-process table, store and packs, or NVRTC.
 enum class AcquireLimit { memory, load, compile };
 
 // What a request does while another process compiles for the same one: waits for as long as
@@ -57,9 +57,11 @@ struct Acquired {
 struct EngineOptions {
   Environment environment;
   std::optional<std::string> cache_dir = {};  // nullopt: as the environment says
-  bool use_store = true;                      // false: memory only
+  bool use_store = true;                      // false: memory only, and no packs
   int most_compiles = 0;                      // at once; 0: as many as cores
 };
+
+class PackSet;
 
 class Engine {
  public:
@@ -119,8 +121,12 @@ class Engine {
                         const Target& target,
                         AcquireLimit limit,
                         OtherBuilders others);
+  using Find = std::function<std::optional<Store::Found>(LookUp, const Digest&)>;
   std::optional<Found> find_stored(const Request& request);
-  std::optional<Store::Found> read_store(const Request& request);
+  std::optional<Found> find_packed(const Request& request);
+  std::optional<Store::Found> look_up(const Request& request, const Find& find);
+  std::optional<Store::Found> read_store(LookUp by, const Digest& digest);
+  std::optional<Found> load(const Request& request, Store::Found stored, Tier tier);
   class Turn;
   // Empty if locks do not work, or the wait was in vain: then this process builds unannounced.
   Result<Turn> take_turn(const Digest& request, OtherBuilders others);
@@ -146,6 +152,7 @@ class Engine {
 
   std::optional<BuildLocks> build_locks_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<PackSet> packs_;
   Status store_status_;
   std::atomic<bool> is_store_warned_{false};
 
