@@ -5,7 +5,10 @@
 #include "support/files.h"
 #include "support/log.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstring>
 
 namespace kiln {
 namespace {
@@ -172,6 +175,24 @@ Result<std::int64_t> read_integer(Connection& connection, const char* sql) {
   KILN_TRY_ASSIGN(Statement query, connection.statement(sql));
   KILN_TRY_ASSIGN(const bool has_row, query.step());
   return has_row ? query.integer(0) : 0;
+}
+
+DatabaseHeader read_header(const Connection& connection) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::array<char, 100> bytes{};
+  if (!connection.read_start(bytes.data(), static_cast<int>(bytes.size()))) return {};
+  const auto big_endian = [&](std::size_t offset) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      value = value << 8U | static_cast<unsigned char>(bytes.at(offset + i));
+    }
+    return std::int64_t{static_cast<std::int32_t>(value)};
+  };
+  return {.is_database = std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0,
+          .format = std::max(static_cast<unsigned char>(bytes[18]),   // to write
+                             static_cast<unsigned char>(bytes[19])),  // to read
+          .application_id = big_endian(68),
+          .user_version = big_endian(60)};
 }
 
 Result<Transaction> Transaction::begin(Connection& connection) {

@@ -118,6 +118,16 @@ class Connection {
 // The first column of the first row; 0 if there is none.
 Result<std::int64_t> read_integer(Connection& connection, const char* sql);
 
+// The first page's first bytes: which application's file it is, and of which version.
+struct DatabaseHeader {
+  bool is_database = false;
+  int format = 0;  // 1: rollback journal, 2: write-ahead log; more: SQLite's future
+  std::int64_t application_id = 0;
+  std::int64_t user_version = 0;
+};
+// What the file says without its log.
+DatabaseHeader read_header(const Connection& connection);
+
 // BEGIN IMMEDIATE; rolled back unless committed.
 class Transaction {
  public:

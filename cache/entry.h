@@ -32,6 +32,13 @@ struct EntryFacts {
   bool operator==(const EntryFacts&) const = default;
 };
 
+// An entry as a database keeps it.
+struct StoredEntry {
+  EntryFacts facts;
+  Digest entry_sha256;
+  std::string image;  // compressed
+};
+
 // Covers every member of `facts` and the image as stored (compressed).
 Digest entry_digest(const EntryFacts& facts, std::string_view stored_image);
 

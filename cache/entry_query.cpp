@@ -46,6 +46,20 @@ Status check_query(const EntryQuery& query) {
   return {};
 }
 
+bool matches(const EntryQuery& query, const EntryFacts& facts) {
+  if (query.template_name && facts.template_name != *query.template_name) return false;
+  if (query.target && facts.target != *query.target) return false;
+  if (query.toolchain_prefix && !facts.toolchain.starts_with(*query.toolchain_prefix)) return false;
+  if (!query.key_prefix) return true;
+  const std::string key = facts.key.hex();
+  return query.key_prefix->size() <= key.size() &&
+         std::equal(query.key_prefix->begin(), query.key_prefix->end(), key.begin(),
+                    [](char wanted, char digit) {
+                      return (wanted >= 'A' && wanted <= 'F' ? wanted - 'A' + 'a' : wanted) ==
+                             digit;
+                    });
+}
+
 void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows) {
   std::sort(rows.begin(), rows.end(), [&](const EntryRow& left, const EntryRow& right) {
     if (comes_before(query.order, left, right)) return true;

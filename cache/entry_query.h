@@ -14,6 +14,9 @@ namespace kiln {
 // invalid_argument for a key prefix that is none and for a negative limit.
 Status check_query(const EntryQuery& query);
 
+// Whether an entry is one that the query asks for; order and limit aside.
+bool matches(const EntryQuery& query, const EntryFacts& facts);
+
 // Sorts, and cuts to the limit. Equal rows are in the order of their keys.
 void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/entry_table.h"
 
+#include "cache/entry_query.h"
 #include "cache/sqlite_status.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace {
   "shared_bytes, local_bytes, spill_store_bytes, spill_load_bytes, key_fields, log, compile_us, " \
   "created_at, image_bytes"
 constexpr int kFactColumns = 18;
+constexpr std::size_t kMostDamaged = 256;  // entries of one request
 
 constexpr char kIdsByKey[] = "SELECT id FROM entries WHERE key = ?1";
 constexpr char kIdsByRequest[] =
@@ -33,9 +35,7 @@ constexpr char kInsertImage[] = "INSERT OR REPLACE INTO images (entry, image) VA
 constexpr char kList[] = "SELECT " KILN_FACT_COLUMNS
                          ", coalesce(length(image), 0), coalesce(hits, 0), coalesce(last_used_at, "
                          "0), coalesce(pinned, 0) "
-                         "FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key) "
-                         "WHERE (?1 IS NULL OR template_name = ?1) AND (?2 IS NULL OR target = ?2) "
-                         "AND (?3 IS NULL OR substr(lower(hex(key)), 1, length(?3)) = ?3)";
+                         "FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key)";
 constexpr char kSums[] =
     "SELECT count(*), coalesce(sum(image_bytes), 0), "
     "(SELECT coalesce(sum(length(image)), 0) FROM images) FROM entries";
@@ -148,7 +148,8 @@ Status read_entry_image(Connection& connection,
                         std::int64_t id,
                         const EntryFacts& facts,
                         const Digest& entry_sha256,
-                        std::string& image) {
+                        std::string& image,
+                        std::string* kept) {
   KILN_TRY_ASSIGN(Statement row, connection.statement(kImage));
   KILN_TRY_ASSIGN(const bool has_row, step_bounded(row.bind(1, id), "the image"));
   if (!has_row) return failure(Code::corrupt, "there is no image");
@@ -158,6 +159,7 @@ Status read_entry_image(Connection& connection,
                    stored.size());
   }
   KILN_TRY_ASSIGN(image, decompress_image(stored, facts.image_bytes));
+  if (kept != nullptr) *kept = stored;
   return {};
 }
 
@@ -167,6 +169,7 @@ Status read_entry(Connection& connection,
                   std::int64_t id,
                   LookUp by,
                   const Digest& digest,
+                  const EntryCheck& check,
                   Store::Found& found) {
   Digest entry_sha256;
   const Status read = read_entry_facts(connection, id, found.facts, entry_sha256);
@@ -176,6 +179,7 @@ Status read_entry(Connection& connection,
   if ((by == LookUp::key ? found.facts.key : found.facts.request) != digest) {
     return failure(Code::corrupt, "it is the entry of another key");
   }
+  if (check) KILN_TRY(check(id, found.facts, entry_sha256));
   return read_entry_image(connection, id, found.facts, entry_sha256, found.image);
 }
 
@@ -185,7 +189,8 @@ Result<bool> find_entry(Connection& connection,
                         LookUp by,
                         const Digest& digest,
                         Store::Found& found,
-                        std::vector<std::int64_t>& damaged) {
+                        std::vector<DamagedEntry>& damaged,
+                        const EntryCheck& check) {
   KILN_TRY_ASSIGN(Statement ids,
                   connection.statement(by == LookUp::key ? kIdsByKey : kIdsByRequest));
   ids.bind(1, digest);
@@ -193,11 +198,19 @@ Result<bool> find_entry(Connection& connection,
     KILN_TRY_ASSIGN(const bool has_row, ids.step());
     if (!has_row) return false;
     const std::int64_t id = ids.integer(0);
-    Status read = read_entry(connection, id, by, digest, found);
+    Status read = read_entry(connection, id, by, digest, check, found);
     if (read.is_ok()) return true;
     if (!is_entry_damage(read)) return read;
-    damaged.push_back(id);
+    // A damaged index may give rows for ever.
+    if (damaged.size() == kMostDamaged) return sqlite_failure(nullptr, SQLITE_CORRUPT_INDEX);
+    damaged.push_back({id, std::move(read)});
   }
+}
+
+Result<std::optional<std::int64_t>> find_entry_id(Connection& connection, const Digest& key) {
+  KILN_TRY_ASSIGN(Statement ids, connection.statement(kIdsByKey));
+  KILN_TRY_ASSIGN(const bool has_row, ids.bind(1, key).step());
+  return has_row ? std::optional(ids.integer(0)) : std::nullopt;
 }
 
 Status delete_entry(Connection& connection, std::int64_t id) {
@@ -212,12 +225,7 @@ Status insert_entry(Connection& connection,
                     const EntryFacts& facts,
                     const Digest& digest,
                     std::string_view stored_image) {
-  std::optional<std::int64_t> replaced;
-  {
-    KILN_TRY_ASSIGN(Statement ids, connection.statement(kIdsByKey));
-    KILN_TRY_ASSIGN(const bool has_row, ids.bind(1, facts.key).step());
-    if (has_row) replaced = ids.integer(0);
-  }
+  KILN_TRY_ASSIGN(const auto replaced, find_entry_id(connection, facts.key));
   if (replaced) KILN_TRY(delete_entry(connection, *replaced));
   {
     KILN_TRY_ASSIGN(Statement entry, connection.statement(kInsertEntry));
@@ -230,19 +238,12 @@ Status insert_entry(Connection& connection,
 
 Result<std::vector<EntryRow>> list_entries(Connection& connection, const EntryQuery& query) {
   KILN_TRY_ASSIGN(Statement list, connection.statement(kList));
-  if (query.template_name) list.bind(1, *query.template_name);
-  if (query.target) list.bind(2, *query.target);
-  std::string prefix = query.key_prefix.value_or("");
-  std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char c) {
-    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  if (query.key_prefix) list.bind(3, prefix);
   std::vector<EntryRow> rows;
   while (true) {
     KILN_TRY_ASSIGN(const bool has_row, list.step());
     if (!has_row) return rows;
     EntryRow row;
-    if (!read_facts(list, row.facts).is_ok()) continue;
+    if (!read_facts(list, row.facts).is_ok() || !matches(query, row.facts)) continue;
     row.stored_bytes = list.integer(kFactColumns);
     row.hits = list.integer(kFactColumns + 1);
     row.last_used_at = std::max(list.integer(kFactColumns + 2), row.facts.created_at);

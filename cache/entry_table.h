@@ -9,6 +9,8 @@
 #include "support/status.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,30 +28,42 @@ Status read_entry_facts(Connection& connection,
                         EntryFacts& facts,
                         Digest& entry_sha256);
 
-// The image of that row, uncompressed. corrupt, and of Kiln's origin, if it is missing or too
-// large, or if facts and image are not what was stored.
+// The image of that row, uncompressed; with `stored`, also as it is kept. corrupt, and of Kiln's
+// origin, if it is missing or too large, or if facts and image are not what was stored.
 Status read_entry_image(Connection& connection,
                         std::int64_t id,
                         const EntryFacts& facts,
                         const Digest& entry_sha256,
-                        std::string& image);
+                        std::string& image,
+                        std::string* stored = nullptr);
 
 // Whether a failure is about one entry, and not about the database.
 inline bool is_entry_damage(const Status& status) {
   return status.code() == Code::corrupt && status.origin() == Origin::kiln;
 }
 
-enum class LookUp { key, request };
+struct DamagedEntry {
+  std::int64_t id = 0;
+  Status reason;
+};
 
-// Whether there is an entry for `digest` that proves to be what was stored: the newest such, in
-// `found`. The ids of newer ones that do not are appended to `damaged`.
+// What else an entry must be, by its id, its facts and its entry_sha256; asked before the image is
+// read.
+using EntryCheck = std::function<Status(std::int64_t, const EntryFacts&, const Digest&)>;
+
+// Whether there is an entry for `digest` that proves to be what was stored, and passes `check`: the
+// newest such, in `found`. Newer ones that do not are appended to `damaged`.
 Result<bool> find_entry(Connection& connection,
                         LookUp by,
                         const Digest& digest,
                         Store::Found& found,
-                        std::vector<std::int64_t>& damaged);
+                        std::vector<DamagedEntry>& damaged,
+                        const EntryCheck& check = {});
 
-// Within the caller's transaction. Replaces an entry of the same key.
+// The id of an entry of that key.
+Result<std::optional<std::int64_t>> find_entry_id(Connection& connection, const Digest& key);
+
+// Within the caller's transaction. Replaces an entry of the same key. The new row is the last one.
 Status insert_entry(Connection& connection,
                     const EntryFacts& facts,
                     const Digest& digest,

@@ -20,9 +20,6 @@ bool narrows(const PruneQuery& query) {
 
 bool matches(const PruneQuery& query, const EntryRow& row, std::int64_t now) {
   if (row.is_pinned && !query.include_pinned) return false;
-  if (query.toolchain_prefix && !row.facts.toolchain.starts_with(*query.toolchain_prefix)) {
-    return false;
-  }
   return !query.unused_for_s || now - std::min(row.last_used_at, now) >= *query.unused_for_s;
 }
 

@@ -23,7 +23,7 @@ struct PrunePlan {
 // invalid_argument for negative numbers, and for `all` beside something that narrows it.
 Status check_prune_query(const PruneQuery& query);
 
-// `plan.rows`: entries of the query's template and target.
+// `plan.rows`: entries of the query's template, target and toolchain.
 void make_prune_plan(const PruneQuery& query,
                      const PageUse& use,
                      std::int64_t quarantine_bytes,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store.h"
 
+#include "cache/entry_check.h"
 #include "cache/entry_query.h"
 #include "cache/store_files.h"
 #include "cache/store_impl.h"
@@ -45,7 +46,7 @@ Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool*
   const std::int64_t quarantined = database.quarantined();
   Found found;
   bool is_found = false;
-  std::vector<std::int64_t> damaged;
+  std::vector<DamagedEntry> damaged;
   KILN_TRY(database.run(Database::Intent::read, [&](Connection& connection) -> Status {
     damaged.clear();
     KILN_TRY_ASSIGN(is_found, find_entry(connection, by, digest, found, damaged));
@@ -68,12 +69,12 @@ Store::Impl::FindResult Store::Impl::find(LookUp by, const Digest& digest, bool*
 }
 
 Status Store::Impl::drop_damaged(LookUp by, const Digest& digest, Found& found, bool& is_found) {
-  std::vector<std::int64_t> damaged;
+  std::vector<DamagedEntry> damaged;
   KILN_TRY(database.transact([&](Connection& connection) -> Status {
     damaged.clear();
     KILN_TRY_ASSIGN(is_found, find_entry(connection, by, digest, found, damaged));
-    for (const std::int64_t id : damaged) {
-      if (Status deleted = delete_entry(connection, id); !deleted.is_ok()) return deleted;
+    for (const DamagedEntry& entry : damaged) {
+      if (Status deleted = delete_entry(connection, entry.id); !deleted.is_ok()) return deleted;
     }
     return {};
   }));
@@ -176,6 +177,22 @@ Status Store::put(const EntryFacts& facts, std::string_view image) {
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
   impl_->settle();
   return {};
+}
+
+Result<std::optional<StoredEntry>> Store::read(const Digest& key) {
+  KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  std::optional<StoredEntry> entry;
+  KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) -> Status {
+    KILN_TRY_ASSIGN(const Transaction transaction, Transaction::begin_read(connection));
+    entry.reset();
+    KILN_TRY_ASSIGN(const auto id, find_entry_id(connection, key));
+    if (!id) return {};
+    entry.emplace();
+    Status checked = check_entry(connection, *id, *entry);
+    if (!checked.is_ok()) entry.reset();
+    return is_entry_damage(checked) ? Status() : checked;
+  }));
+  return entry;
 }
 
 Result<std::vector<EntryRow>> Store::list(const EntryQuery& query) {

@@ -39,6 +39,9 @@ struct EntryRow {
   bool is_pinned = false;         // never evicted, and pruned only if asked for
 };
 
+// What an entry is looked for by.
+enum class LookUp { key, request };
+
 enum class EntryOrder { last_used, created, image_bytes, compile_us, hits, registers, spec };
 
 // 1 to 64 hexadecimal digits, of either case.
@@ -48,7 +51,8 @@ struct EntryQuery {
   std::optional<std::string> template_name = {};
   std::optional<std::string> target = {};
   std::optional<std::string> key_prefix = {};  // hexadecimal
-  EntryOrder order = EntryOrder::last_used;    // numbers and times: largest first; spec: ascending
+  std::optional<std::string> toolchain_prefix = {};
+  EntryOrder order = EntryOrder::last_used;  // numbers and times: largest first; spec: ascending
   std::optional<std::int64_t> limit = {};
 };
 
@@ -67,6 +71,7 @@ struct PruneQuery {
 enum class Counter {
   memory_hits,
   disk_hits,
+  pack_hits,
   misses,
   compiles,
   compile_failures,
@@ -76,9 +81,9 @@ enum class Counter {
   lock_timeouts
 };
 inline constexpr std::array kCounters = {
-    Counter::memory_hits,   Counter::disk_hits,        Counter::misses,
-    Counter::compiles,      Counter::compile_failures, Counter::recovered,
-    Counter::process_waits, Counter::process_wait_us,  Counter::lock_timeouts};
+    Counter::memory_hits,     Counter::disk_hits,        Counter::pack_hits, Counter::misses,
+    Counter::compiles,        Counter::compile_failures, Counter::recovered, Counter::process_waits,
+    Counter::process_wait_us, Counter::lock_timeouts};
 std::string_view counter_name(Counter counter);
 using Counters = std::map<Counter, std::int64_t>;
 
@@ -112,6 +117,10 @@ class Store {
   // an entry that the limit or the pinned entries leave no room for), busy, invalid_argument for
   // facts that contradict the image or are too long.
   Status put(const EntryFacts& facts, std::string_view image);
+
+  // An entry as it is kept, for a copy elsewhere: verified, also against its key fields. nullopt if
+  // there is none that is sound. Notes no hit and drops nothing.
+  Result<std::optional<StoredEntry>> read(const Digest& key);
 
   // Facts only, not verified against the image; hits include those that
   // this store has yet to write.

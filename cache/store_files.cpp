@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store_files.h"
 
+#include "cache/embedded_schema.h"
 #include "cache/store.h"
-#include "support/embedded_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 namespace kiln {
-
-std::span<const EmbeddedFile> embedded_schema();  // generated from schema.sql
 
 namespace {
 
@@ -53,13 +49,13 @@ Status create_unfinished(const StoreFiles& files) {
 }
 
 // Switches to a write-ahead log, and makes the file durable before it gets its name.
-Status finish(const StoreFiles& files, std::string_view schema) {
+Status finish(const StoreFiles& files, const char* schema) {
   {
     KILN_TRY_ASSIGN(auto connection,
                     Connection::open(files.unfinished, Connection::Access::read_write));
     // Nobody else knows the file, and it is synchronized as a whole below.
     KILN_TRY(connection->execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"));
-    if (!schema.empty()) KILN_TRY(connection->execute(std::string(schema).c_str()));
+    if (schema != nullptr) KILN_TRY(connection->execute(schema));
     KILN_TRY_ASSIGN(Statement switched, connection->statement("PRAGMA journal_mode = WAL"));
     KILN_TRY_ASSIGN(const bool has_row, switched.step());
     if (!has_row || switched.bytes(0) != "wal") {
@@ -102,7 +98,7 @@ Result<UniqueFd> lock_files(const StoreFiles& files) {
 Status create_database(const StoreFiles& files) {
   KILN_TRY(remove_database(files.retired));
   KILN_TRY(create_unfinished(files));
-  KILN_TRY(finish(files, embedded_schema().front().text));
+  KILN_TRY(finish(files, (schema_text("schema.sql") + schema_text("entries.sql")).c_str()));
   return give_name(files);
 }
 
@@ -130,7 +126,7 @@ Status rebuild(const StoreFiles& files, Connection& connection) {
     KILN_TRY_ASSIGN(Statement copy, connection.statement("VACUUM INTO ?1"));
     KILN_TRY(copy.bind(1, files.unfinished).run());
   }
-  KILN_TRY(finish(files, ""));
+  KILN_TRY(finish(files, nullptr));
   KILN_TRY(remove_database(files.retired));
   KILN_TRY(rename_file(files.database, files.retired));
   KILN_TRY(give_name(files));
@@ -163,24 +159,12 @@ Status check_ownership(const std::string& path) {
 }
 
 Status check_identity(Connection& connection) {
-  // A file keeps both numbers from its first day, so what the file says without its log is enough.
-  std::array<char, 100> header{};
-  const bool is_readable = connection.read_start(header.data(), static_cast<int>(header.size()));
-  const auto big_endian = [&](std::size_t offset) {
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-      value = value << 8U | static_cast<unsigned char>(header.at(offset + i));
-    }
-    return std::int64_t{static_cast<std::int32_t>(value)};
-  };
-  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  // A file keeps both numbers from its first day, so what it says without its log is enough.
+  const DatabaseHeader header = read_header(connection);
   // SQLite takes a file of a newer format for one that can only be read.
-  const auto is_newer = [&](std::size_t offset) {
-    return static_cast<unsigned char>(header.at(offset)) > 2;
-  };
-  if (is_newer(18) || is_newer(19)) return failure(Code::corrupt, "its format is unknown");
-  if (is_readable && std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0 &&
-      big_endian(68) == kApplicationId && big_endian(60) == kStoreSchema) {
+  if (header.format > 2) return failure(Code::corrupt, "its format is unknown");
+  if (header.is_database && header.application_id == kApplicationId &&
+      header.user_version == kStoreSchema) {
     return {};
   }
   // Something is wrong; now ask SQLite, which also knows the log.

@@ -33,8 +33,10 @@ Result<Store::Pruned> Store::prune(const PruneQuery& query, bool dry_run) {
     KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) -> Status {
       KILN_TRY_ASSIGN(before, page_use(connection));
       KILN_TRY_ASSIGN(leftovers, read_leftovers(connection, now));
-      KILN_TRY_ASSIGN(plan.rows, list_entries(connection, {.template_name = query.template_name,
-                                                           .target = query.target}));
+      KILN_TRY_ASSIGN(plan.rows,
+                      list_entries(connection, {.template_name = query.template_name,
+                                                .target = query.target,
+                                                .toolchain_prefix = query.toolchain_prefix}));
       return {};
     }));
     impl_->usage.add_to(plan.rows);

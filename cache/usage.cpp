@@ -25,6 +25,8 @@ std::string_view counter_name(Counter counter) {
       return "memory_hits";
     case Counter::disk_hits:
       return "disk_hits";
+    case Counter::pack_hits:
+      return "pack_hits";
     case Counter::misses:
       return "misses";
     case Counter::compiles:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/verification.h"
 
+#include "cache/entry_check.h"
 #include "cache/entry_table.h"
 #include "cache/sqlite_status.h"
-#include "jit/key.h"
-#include "support/text.h"
 
 #include <algorithm>
 #include <string>
@@ -68,40 +67,11 @@ Status check_database(Connection& connection) {
   return lines == "ok\n" ? Status() : database_damage(lines);
 }
 
-Status check_fact(std::string_view name, std::string_view fact, std::string_view expected) {
-  if (fact == expected) return {};
-  return failure(Code::corrupt, "{} is {}; the key fields say {}", name, in_quotes(fact),
-                 in_quotes(expected));
-}
-
-Status check_key(const EntryFacts& facts) {
-  const Result<KeyFields> fields = KeyFields::from_json(facts.key_fields);
-  // Of another key schema, whose keys this version cannot compute.
-  if (fields.status().code() == Code::unsupported) return {};
-  KILN_TRY(fields.status());
-  KILN_TRY(check_fact("template_name", facts.template_name, fields->template_name));
-  KILN_TRY(check_fact("target", facts.target, fields->target));
-  KILN_TRY(check_fact("toolchain", facts.toolchain, fields->toolchain));
-  KILN_TRY(check_fact("key", facts.key.hex(), fields->key().hex()));
-  return check_fact("request", facts.request.hex(), fields->request().hex());
-}
-
-// not_found, or damage as is_entry_damage() knows it; `facts` then has what could be read.
-Status check_entry(Connection& connection, std::int64_t id, EntryFacts& facts) {
-  Digest entry_sha256;
-  KILN_TRY(read_entry_facts(connection, id, facts, entry_sha256));
-  // First, because it can say which of the facts is wrong.
-  KILN_TRY(check_key(facts));
-  std::string image;
-  KILN_TRY(read_entry_image(connection, id, facts, entry_sha256, image));
-  return make_artifact(facts, std::move(image)).status();
-}
-
 Status drop_entries(Connection& connection, std::vector<Store::Damage>& damage) {
   std::vector<Store::Damage> dropped;
   for (Store::Damage& entry : damage) {
-    EntryFacts facts;
-    Status checked = check_entry(connection, entry.row, facts);
+    StoredEntry seen;
+    Status checked = check_entry(connection, entry.row, seen);
     // Somebody has replaced or dropped it since.
     if (checked.is_ok() || checked.code() == Code::not_found) continue;
     if (!is_entry_damage(checked)) return checked;
@@ -238,8 +208,9 @@ Status Verifier::find_damaged_entries(Connection& connection, Found& found) cons
     if (!has_row) break;
     const std::int64_t id = ids.integer(0);
     KILN_TRY(go_on_after(id, found));
-    EntryFacts facts;
-    Status checked = check_entry(connection, id, facts);
+    StoredEntry entry;
+    Status checked = check_entry(connection, id, entry);
+    const EntryFacts& facts = entry.facts;
     // The page that lists it does not lead to it.
     if (checked.code() == Code::not_found) checked = sqlite_failure(nullptr, SQLITE_CORRUPT);
     ++found.checked;

@@ -3,6 +3,7 @@
 
 #include "cache/directory.h"
 #include "cache/fork_guard.h"
+#include "cache/pack_set.h"
 #include "jit/host_limits.h"
 #include "jit/options.h"
 #include "support/log.h"
@@ -28,6 +29,8 @@ std::string_view tier_name(Tier tier) {
       return "memory hit";
     case Tier::disk:
       return "disk hit";
+    case Tier::pack:
+      return "pack hit";
     case Tier::compiled:
       return "compiled";
   }
@@ -48,21 +51,23 @@ Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options) {
 }
 
 void Engine::open_store() {
-  const auto open = [this]() -> Status {
-    CacheDirectory chosen;
-    if (options_.cache_dir) {
-      chosen.path = *options_.cache_dir;
-    } else {
-      KILN_TRY_ASSIGN(chosen, choose_cache_directory(options_.environment));
-    }
-    KILN_TRY_ASSIGN(const StorePlace place, place_store(chosen, options_.environment));
+  const Environment& environment = options_.environment;
+  const Result<CacheDirectory> directory =
+      options_.cache_dir ? CacheDirectory{.path = *options_.cache_dir, .origin = {}}
+                         : choose_cache_directory(environment);
+  packs_ = std::make_unique<PackSet>(
+      pack_places(environment, directory.is_ok() ? std::optional(directory->path) : std::nullopt),
+      environment.trust);
+  const auto open = [&]() -> Status {
+    KILN_TRY_ASSIGN(const CacheDirectory chosen, directory);
+    KILN_TRY_ASSIGN(const StorePlace place, place_store(chosen, environment));
     KILN_TRY(prepare_cache_directory(place.directory));
     if (!place.moved_because.empty()) {
       log(LogLevel::warning, "{}; the database is kept in {}", place.moved_because,
           place.directory);
     }
-    KILN_TRY_ASSIGN(store_, Store::open(place.directory, StoreMode::read_write,
-                                        options_.environment.cache_limit_bytes));
+    KILN_TRY_ASSIGN(
+        store_, Store::open(place.directory, StoreMode::read_write, environment.cache_limit_bytes));
     build_locks_.emplace(place.directory);
     compile_seats_.emplace(place.directory, usable_cpus());
     return {};
@@ -178,6 +183,7 @@ Result<Engine::Found> Engine::produce(const Variant& variant,
   const Request request{variant, target, specialization,
                         request_fields(variant, specialization, target)};
   if (auto found = find_stored(request)) return *std::move(found);
+  if (auto found = find_packed(request)) return *std::move(found);
   if (limit != AcquireLimit::compile) {
     return failure(Code::not_ready, "\"{}\" for {} is not in the cache", variant.spec(),
                    target.text());
@@ -188,31 +194,38 @@ Result<Engine::Found> Engine::produce(const Variant& variant,
 std::optional<Engine::Found> Engine::find_stored(const Request& request) {
   if (store_ == nullptr) return std::nullopt;
   report_memory_hits();
-  auto stored = read_store(request);
+  auto stored =
+      look_up(request, [this](LookUp by, const Digest& digest) { return read_store(by, digest); });
   if (!stored) return std::nullopt;
-  auto artifact = make_artifact(stored->facts, std::move(stored->image));
+  auto found = load(request, *std::move(stored), Tier::disk);
+  if (found) count(statistics_.disk_hits, Counter::disk_hits);
+  return found;
+}
+
+std::optional<Engine::Found> Engine::find_packed(const Request& request) {
+  if (packs_ == nullptr) return std::nullopt;
+  auto stored = look_up(
+      request, [this](LookUp by, const Digest& digest) { return packs_->find(by, digest); });
+  if (!stored) return std::nullopt;
+  auto found = load(request, *std::move(stored), Tier::pack);
+  if (found) count(statistics_.pack_hits, Counter::pack_hits);
+  return found;
+}
+
+std::optional<Engine::Found> Engine::load(const Request& request, Store::Found stored, Tier tier) {
+  auto artifact = make_artifact(stored.facts, std::move(stored.image));
   if (!artifact.is_ok()) {
     note_store_failure(artifact.status());
     return std::nullopt;
   }
   auto kernel = std::make_shared<const CompiledKernel>(CompiledKernel{
-      request.variant, request.specialization, stored->facts.key, std::move(artifact).value()});
-  count(statistics_.disk_hits, Counter::disk_hits);
-  return Found{std::move(kernel), Tier::disk, true};
+      request.variant, request.specialization, stored.facts.key, std::move(artifact).value()});
+  return Found{std::move(kernel), tier, tier == Tier::disk};
 }
 
 // By key if the toolchain is known, then by request: under the policy `any`, an entry that another
 // NVRTC compiled serves as well.
-std::optional<Store::Found> Engine::read_store(const Request& request) {
-  bool is_recovered = false;
-  const auto unless_failed =
-      [&](Result<std::optional<Store::Found>> found) -> std::optional<Store::Found> {
-    if (is_recovered) count(statistics_.recovered, std::nullopt);  // the store keeps lifetimes
-    is_recovered = false;
-    if (found.is_ok()) return std::move(found).value();
-    note_store_failure(found.status());
-    return std::nullopt;
-  };
+std::optional<Store::Found> Engine::look_up(const Request& request, const Find& find) {
   const bool is_exact = options_.environment.toolchain == ToolchainPolicy::exact;
   // `exact` has to know; loading NVRTC once writes a memo that later processes use.
   if (is_exact && !known_toolchain() && !nvrtc().is_ok()) return std::nullopt;
@@ -221,16 +234,26 @@ std::optional<Store::Found> Engine::read_store(const Request& request) {
     KeyFields fields = request.fields;
     fields.options = compile_options(request.target, toolchain->major, toolchain->minor);
     fields.toolchain = toolchain->text();
-    if (auto found = unless_failed(store_->find(fields.key(), &is_recovered))) return found;
+    if (auto found = find(LookUp::key, fields.key())) return found;
   }
   if (is_exact) return std::nullopt;
-  auto found = unless_failed(store_->find_request(request.fields.request(), &is_recovered));
+  auto found = find(LookUp::request, request.fields.request());
   if (found && toolchain && found->facts.toolchain != toolchain->text()) {
     count(statistics_.other_toolchain_hits, std::nullopt);
     log(LogLevel::info, "\"{}\" was compiled by {}", request.variant.spec(),
         found->facts.toolchain);
   }
   return found;
+}
+
+std::optional<Store::Found> Engine::read_store(LookUp by, const Digest& digest) {
+  bool is_recovered = false;
+  auto found = by == LookUp::key ? store_->find(digest, &is_recovered)
+                                 : store_->find_request(digest, &is_recovered);
+  if (is_recovered) count(statistics_.recovered, std::nullopt);  // the store keeps lifetimes
+  if (found.is_ok()) return *std::move(found);
+  note_store_failure(found.status());
+  return std::nullopt;
 }
 
 void Engine::count(std::atomic<std::int64_t>& counter,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Serves requests for kernels: in-process table → store → NVRTC → store. The only place that joins
-// jit and cache. Thread-safe; one compile per variant and target however many threads and processes
-// ask. Trouble
-// with the cache never fails a request: it is counted, logged once, and the kernel is compiled.
-// Knows nothing of devices: runtime/kernel.h loads what this returns.
+// Serves requests for kernels: in-process table → store → packs → NVRTC → store. The only place
+// that joins jit and cache. Thread-safe; one compile per variant and target however many threads
+// and processes ask. Trouble with the cache never fails a request: it is counted, logged once, and
+// the kernel is compiled. Knows nothing of devices: runtime/kernel.h loads what this returns.
 
 #include "cache/build_locks.h"
 #include "cache/compile_seats.h"
@@ -19,6 +18,7 @@
 #include "templates/variant.h"
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -30,10 +30,10 @@
 
 namespace kiln {
 
-enum class Tier { memory, disk, compiled };
+enum class Tier { memory, disk, pack, compiled };
 std::string_view tier_name(Tier tier);
 
-// How far a request may go: the in-process table, the store, or NVRTC.
+// How far a request may go: the in-process table, store and packs, or NVRTC.
 enum class AcquireLimit { memory, load, compile };
 
 // What a request does while another process compiles for the same one: waits for as long as
@@ -58,9 +58,11 @@ struct Acquired {
 struct EngineOptions {
   Environment environment;
   std::optional<std::string> cache_dir = {};  // nullopt: as the environment says
-  bool use_store = true;                      // false: memory only
+  bool use_store = true;                      // false: memory only, and no packs
   int most_compiles = 0;                      // at once; 0: as many as cores
 };
+
+class PackSet;
 
 class Engine {
  public:
@@ -120,8 +122,12 @@ class Engine {
                         const Target& target,
                         AcquireLimit limit,
                         OtherBuilders others);
+  using Find = std::function<std::optional<Store::Found>(LookUp, const Digest&)>;
   std::optional<Found> find_stored(const Request& request);
-  std::optional<Store::Found> read_store(const Request& request);
+  std::optional<Found> find_packed(const Request& request);
+  std::optional<Store::Found> look_up(const Request& request, const Find& find);
+  std::optional<Store::Found> read_store(LookUp by, const Digest& digest);
+  std::optional<Found> load(const Request& request, Store::Found stored, Tier tier);
   class Turn;
   class Wait;
   // busy: another process builds it. Empty if locks do not work: then this one builds unannounced.
@@ -150,6 +156,7 @@ class Engine {
   std::unique_ptr<Store> store_;  // without it, none of the next two either
   std::optional<BuildLocks> build_locks_;
   std::optional<CompileSeats> compile_seats_;
+  std::unique_ptr<PackSet> packs_;
   Status store_status_;
   std::atomic<bool> is_store_warned_{false};
 

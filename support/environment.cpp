@@ -61,12 +61,17 @@ Result<Environment> Environment::read() {
   };
   environment.cache_dir = read("KILN_CACHE_DIR");
   KILN_TRY_ASSIGN(environment.cache_limit_bytes, parse_cache_limit(read("KILN_CACHE_LIMIT")));
-  const std::string cache_local = read("KILN_CACHE_LOCAL").value_or("0");
-  if (cache_local != "0" && cache_local != "1") {
-    return failure(Code::invalid_argument, "KILN_CACHE_LOCAL is {}; allowed: 0, 1",
-                   in_quotes(cache_local));
+  for (auto [name, flag] : {std::pair("KILN_CACHE_LOCAL", &environment.cache_local),
+                            std::pair("KILN_TRUST_DIR", &environment.trust_dir)}) {
+    const std::string value = read(name).value_or("0");
+    if (value != "0" && value != "1") {
+      return failure(Code::invalid_argument, "{} is {}; allowed: 0, 1", name, in_quotes(value));
+    }
+    *flag = value == "1";
   }
-  environment.cache_local = cache_local == "1";
+  environment.pack_path = split(read("KILN_PACK_PATH").value_or(""), ':');
+  environment.trust = split(read("KILN_TRUST").value_or(""), ':');
+  environment.sign_key = read("KILN_SIGN_KEY");
   environment.local_dir = read("KILN_LOCAL_DIR");
   environment.test_file_system = read("KILN_TEST_FILE_SYSTEM");
   environment.template_path = split(read("KILN_TEMPLATE_PATH").value_or(""), ':');
@@ -102,6 +107,10 @@ std::vector<Environment::Entry> Environment::entries() const {
       entry("KILN_CACHE_LIMIT", exact_bytes_text(cache_limit_bytes)),
       entry("KILN_CACHE_LOCAL", cache_local ? "1" : "0"),
       entry("KILN_LOCAL_DIR", local_dir.value_or("")),
+      entry("KILN_TRUST_DIR", trust_dir ? "1" : "0"),
+      entry("KILN_PACK_PATH", joined(pack_path, ":")),
+      entry("KILN_TRUST", joined(trust, ":")),
+      entry("KILN_SIGN_KEY", sign_key.value_or("")),
       entry("KILN_TEMPLATE_PATH", joined(template_path, ":")),
       entry("KILN_NVRTC", nvrtc.value_or("")),
       entry("KILN_TOOLCHAIN", toolchain == ToolchainPolicy::exact ? "exact" : "any"),

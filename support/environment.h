@@ -36,6 +36,10 @@ struct Environment {
   bool cache_local = false;                          // KILN_CACHE_LOCAL
   std::optional<std::string> local_dir;              // KILN_LOCAL_DIR
   std::optional<std::string> test_file_system;       // KILN_TEST_FILE_SYSTEM
+  bool trust_dir = false;                            // KILN_TRUST_DIR
+  std::vector<std::string> pack_path;                // KILN_PACK_PATH, split at ':'
+  std::vector<std::string> trust;                    // KILN_TRUST, split at ':'
+  std::optional<std::string> sign_key;               // KILN_SIGN_KEY
   std::vector<std::string> template_path;            // KILN_TEMPLATE_PATH, split at ':'
   std::optional<std::string> nvrtc;                  // KILN_NVRTC
   ToolchainPolicy toolchain = ToolchainPolicy::any;  // KILN_TOOLCHAIN

@@ -83,6 +83,24 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+Status check_shared_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    const bool is_absent = errno == ENOENT || errno == ENOTDIR;
+    return system_failure(is_absent ? Code::not_found : Code::io, errno, path);
+  }
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return failure(Code::invalid_argument, "{} belongs to user {}; allowed: {} and root", path,
+                   status.st_uid, ::geteuid());
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return failure(Code::invalid_argument,
+                   "{} has mode {:04o}; group and others must not be able to write it", path,
+                   status.st_mode & 07777U);
+  }
+  return {};
+}
+
 Status make_private_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1); true; end = path.find('/', end + 1)) {
     const std::string prefix = path.substr(0, end);

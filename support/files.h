@@ -46,6 +46,10 @@ Status write_all(int fd, std::string_view data);
 // Also through symbolic links; false if it cannot be told.
 bool is_directory(const std::string& path);
 
+// A file or directory that others made and may not change: after resolving links it belongs to the
+// caller or root, and group and others cannot write it. not_found, io; invalid_argument if not so.
+Status check_shared_file(const std::string& path);
+
 // `path`, or its nearest parent that exists; links are not followed.
 std::string nearest_existing(std::string path);
 

@@ -43,6 +43,34 @@ Json cache_json(const CacheReport& cache) {
           {"available_bytes", cache.available_bytes}};
 }
 
+Json packs_json(const std::vector<PackReport>& packs) {
+  Json list = Json::array();
+  for (const PackReport& pack : packs) {
+    Json signed_by = Json::array();
+    for (const Digest& key : pack.summary.signed_by)
+      signed_by.push_back(key.hex());
+    list.push_back({{"path", pack.file.path},
+                    {"origin", pack.file.origin},
+                    {"entries", pack.summary.entries},
+                    {"unsigned_entries", pack.summary.unsigned_entries},
+                    {"untrusted_entries", pack.summary.untrusted_entries},
+                    {"signed_by", std::move(signed_by)},
+                    {"reason", pack.reason}});
+  }
+  return list;
+}
+
+std::string pack_text(const PackReport& pack) {
+  std::string text = fmt::format("{} (from {}): ", pack.file.path, pack.file.origin);
+  if (!pack.reason.empty()) return text + "refused: " + pack.reason;
+  const Pack::Summary& summary = pack.summary;
+  text += fmt::format("{} entries, {} not signed", summary.entries, summary.unsigned_entries);
+  for (const Digest& key : summary.signed_by)
+    text += ", signed by " + short_key_name(key);
+  if (summary.untrusted_entries == 0) return text;
+  return text + fmt::format(", {} not signed by a trusted key", summary.untrusted_entries);
+}
+
 Json missing_json(const Status& status) {
   return {{"found", false}, {"reason", status.message()}, {"detail", status.detail()}};
 }
@@ -88,6 +116,7 @@ Json report_json(const Invocation& invocation, const DoctorReport& report) {
           {"build", build_info()},
           {"environment", environment_json(invocation)},
           {"cache", cache_json(report.cache)},
+          {"packs", packs_json(report.packs)},
           {"nvrtc", nvrtc_json(report)},
           {"driver", driver_json(report)},
           {"devices", devices_json(report)},
@@ -120,6 +149,8 @@ std::string report_text(const Invocation& invocation, const DoctorReport& report
   FactList facts;
   facts.add("build", build_info());
   add_cache(report.cache, facts);
+  for (const PackReport& pack : report.packs)
+    facts.add("pack", pack_text(pack));
   if (report.nvrtc.is_ok()) {
     const Nvrtc& nvrtc = **report.nvrtc;
     facts.add("nvrtc", fmt::format("{}.{}, {} (from {})", nvrtc.major(), nvrtc.minor(),

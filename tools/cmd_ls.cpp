@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kiln ls: the entries of the cache.
-#include "jit/target.h"
 #include "support/text.h"
 #include "templates/parameter_value.h"
 #include "tools/command.h"
+#include "tools/entry_filter.h"
 #include "tools/entry_output.h"
 #include "tools/inspection.h"
 
@@ -15,7 +15,8 @@ namespace kiln {
 namespace {
 
 struct Options {
-  std::optional<std::string> template_name, target, key, limit;
+  EntryFilter filter;
+  std::optional<std::string> limit;
   std::string sort = "last_used_at";
 };
 
@@ -41,15 +42,7 @@ std::string order_names() {
 }
 
 Result<EntryQuery> make_query(const Options& options) {
-  EntryQuery query;
-  query.template_name = options.template_name;
-  if (options.target) {
-    KILN_TRY_ASSIGN(const Target target, parse_target(*options.target));
-    query.target = target.text();
-  }
-  if (options.key) {
-    KILN_TRY_ASSIGN(query.key_prefix, parse_key_prefix(*options.key));
-  }
+  KILN_TRY_ASSIGN(EntryQuery query, make_query(options.filter));
   const auto* order = std::find_if(kOrders.begin(), kOrders.end(),
                                    [&](const Order& o) { return o.name == options.sort; });
   if (order == kOrders.end()) {
@@ -89,12 +82,7 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
 
 RunCommand cmd_ls(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("--template", options->template_name, "only entries of this template")
-      ->type_name("NAME");
-  command.add_option("--target", options->target, "only entries for this target, e.g. sm_90a")
-      ->type_name("TARGET");
-  command.add_option("--key", options->key, "only entries whose key starts with these digits")
-      ->type_name("PREFIX");
+  add_filter_options(command, options->filter);
   command
       .add_option("--sort", options->sort,
                   "order: " + order_names() + "; numbers and times: largest first")

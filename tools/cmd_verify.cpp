@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kiln verify: checks everything that the cache holds, and drops what is damaged if told to.
+// kiln verify: checks everything that the cache or a pack holds, and drops what is damaged if told
+// to.
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/json_output.h"
@@ -11,17 +12,20 @@ namespace kiln {
 namespace {
 
 struct Options {
+  std::optional<std::string> pack;
   bool is_repair = false;
 };
 
+// Damage that keeps a database from being opened.
+Store::Verification unreadable(const Status& reason) {
+  Store::Verification verification;
+  verification.exists = true;
+  verification.database_errors.push_back(reason.message());
+  return verification;
+}
+
 Result<Store::Verification> look(const Result<std::unique_ptr<Store>>& store) {
-  // Damage that keeps the database from being opened.
-  if (store.status().code() == Code::corrupt) {
-    Store::Verification verification;
-    verification.exists = true;
-    verification.database_errors.push_back(store.status().message());
-    return verification;
-  }
+  if (store.status().code() == Code::corrupt) return unreadable(store.status());
   KILN_TRY(store.status());
   return *store == nullptr ? Result(Store::Verification()) : (*store)->verify(false);
 }
@@ -33,7 +37,19 @@ Result<Store::Verification> repair(const Invocation& invocation) {
   return store->verify(true);
 }
 
+Result<Store::Verification> verify_pack(const Invocation& invocation, const std::string& path) {
+  KILN_TRY_ASSIGN(const PackTrust trust, pack_trust(invocation.environment));
+  const auto pack = Pack::open(path, trust);
+  if (pack.status().code() == Code::corrupt) return unreadable(pack.status());
+  KILN_TRY(pack.status());
+  return (*pack)->verify();
+}
+
 Result<Store::Verification> verify(const Invocation& invocation, const Options& options) {
+  if (options.pack) {
+    if (!options.is_repair) return verify_pack(invocation, *options.pack);
+    return failure(Code::invalid_argument, "--repair is for the cache; a pack is never changed");
+  }
   // A sound store is not opened for writing, and an absent one is not created.
   KILN_TRY_ASSIGN(auto seen, look(inspect_store(invocation)));
   return options.is_repair && !seen.is_sound() ? repair(invocation) : std::move(seen);
@@ -65,7 +81,7 @@ Json verification_json(const Store::Verification& verification) {
           {"damage", std::move(damage)}};
 }
 
-std::string summary_text(const Store::Verification& verification, bool is_repair) {
+std::string summary_text(const Store::Verification& verification, const Options& options) {
   if (!verification.exists) return "absent: nothing to check\n";
   std::string text = fmt::format("{} {} checked: ", verification.entries,
                                  verification.entries == 1 ? "entry" : "entries");
@@ -77,11 +93,11 @@ std::string summary_text(const Store::Verification& verification, bool is_repair
   if (verification.dropped_rows > 0) text += fmt::format("; {} dropped", verification.dropped_rows);
   if (!verification.database_errors.empty()) text += "; the database is damaged";
   if (verification.is_quarantined) text += " and was quarantined, a new one begun";
-  if (!is_repair) text += "; --repair removes what is damaged";
+  if (!options.is_repair && !options.pack) text += "; --repair removes what is damaged";
   return text + '\n';
 }
 
-std::string verification_text(const Store::Verification& verification, bool is_repair) {
+std::string verification_text(const Store::Verification& verification, const Options& options) {
   using Align = Table::Align;
   std::string text;
   for (const std::string& line : verification.database_errors)
@@ -98,7 +114,7 @@ std::string verification_text(const Store::Verification& verification, bool is_r
   const std::int64_t unlisted =
       verification.damaged_rows - static_cast<std::int64_t>(verification.damage.size());
   if (unlisted > 0) text += fmt::format("and {} more\n", unlisted);
-  return text + summary_text(verification, is_repair);
+  return text + summary_text(verification, options);
 }
 
 Result<ExitCode> run(Invocation& invocation, const Options& options) {
@@ -106,7 +122,7 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
   if (invocation.is_json) {
     KILN_TRY(write_json(invocation.console, verification_json(verification)));
   } else {
-    KILN_TRY(invocation.console.write_output(verification_text(verification, options.is_repair)));
+    KILN_TRY(invocation.console.write_output(verification_text(verification, options)));
   }
   return verification.is_sound() ? ExitCode::done : ExitCode::failed;
 }
@@ -115,6 +131,8 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
 
 RunCommand cmd_verify(CLI::App& command) {
   const auto options = std::make_shared<Options>();
+  command.add_option("pack", options->pack, "a pack to check in the place of the cache")
+      ->type_name("PACK");
   command.add_flag("--repair", options->is_repair,
                    "drop damaged entries, quarantine a damaged database");
   return [options](Invocation& invocation) { return run(invocation, *options); };

@@ -5,6 +5,7 @@
 #include "tools/command.h"
 #include "tools/json_output.h"
 #include "tools/table.h"
+#include "tools/warm_pack.h"
 #include "tools/warm_run.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ void print_failures(Console& console, const std::vector<WarmFailure>& failures) 
 
 Json report_json(const std::vector<WarmPair>& plan,
                  const WarmReport& report,
+                 const std::optional<std::string>& pack,
                  const std::vector<WarmFailure>& failures) {
   Json list = Json::array();
   for (const WarmFailure& failure : failures) {
@@ -79,6 +81,7 @@ Json report_json(const std::vector<WarmPair>& plan,
           {"failed", report.failed},
           {"wall_ms", report.wall_ms},
           {"interrupted", report.is_interrupted},
+          {"pack", json_or_null(pack)},
           {"failures", std::move(list)}};
 }
 
@@ -98,7 +101,9 @@ std::vector<std::string> cells(const WarmPair& pair, const WarmOutcome& outcome)
   return row;
 }
 
-std::string report_text(const std::vector<WarmPair>& plan, const WarmReport& report) {
+std::string report_text(const std::vector<WarmPair>& plan,
+                        const WarmReport& report,
+                        const std::optional<std::string>& pack) {
   using Align = Table::Align;
   Table table({{"SPEC"},
                {"TARGET"},
@@ -109,9 +114,10 @@ std::string report_text(const std::vector<WarmPair>& plan, const WarmReport& rep
                {"TIME", Align::right}});
   for (std::size_t i = 0; i < plan.size(); ++i)
     table.add_row(cells(plan[i], report.outcomes[i]));
-  return fmt::format("{}\n{} requested: {} compiled ({} stored), {} cached, {} failed in {} ms\n",
+  const std::string published = pack ? fmt::format("published {}\n", printable(*pack)) : "";
+  return fmt::format("{}\n{} requested: {} compiled ({} stored), {} cached, {} failed in {} ms\n{}",
                      table.text(), plan.size(), report.compiled, report.stored, report.cached,
-                     report.failed, report.wall_ms);
+                     report.failed, report.wall_ms, published);
 }
 
 ExitCode outcome_of(const WarmReport& report, const std::vector<WarmFailure>& failures) {
@@ -135,6 +141,7 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
       std::min(engine->most_compiles(), static_cast<int>(std::max<std::size_t>(plan.size(), 1)));
   const WarmReport report =
       run_warm(*engine, plan, threads, options.should_pin, invocation.console);
+  const auto pack = publish_warmed(invocation, *engine, report);
 
   const std::vector<WarmFailure> failures = failures_of(plan, report);
   print_failures(invocation.console, failures);
@@ -142,8 +149,9 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
     invocation.console.write_failure(
         failure(Code::cancelled, "interrupted; {} of {} not tried", report.not_tried, plan.size()));
   }
-  KILN_TRY(invocation.is_json ? write_json(invocation.console, report_json(plan, report, failures))
-                              : invocation.console.write_output(report_text(plan, report)));
+  KILN_TRY(invocation.is_json
+               ? write_json(invocation.console, report_json(plan, report, pack, failures))
+               : invocation.console.write_output(report_text(plan, report, pack)));
   return outcome_of(report, failures);
 }
 

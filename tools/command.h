@@ -19,6 +19,8 @@ using DefineCommand = RunCommand (*)(CLI::App& command);
 RunCommand cmd_bench(CLI::App& command);
 RunCommand cmd_check(CLI::App& command);
 RunCommand cmd_doctor(CLI::App& command);
+RunCommand cmd_export(CLI::App& command);
+RunCommand cmd_import(CLI::App& command);
 RunCommand cmd_ls(CLI::App& command);
 RunCommand cmd_models(CLI::App& command);
 RunCommand cmd_pin(CLI::App& command);

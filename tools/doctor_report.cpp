@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -85,6 +86,32 @@ NvrtcLocation locate_nvrtc(const Invocation& invocation, Store* store, std::stri
   return location;
 }
 
+PackReport examine_pack(PackFile file, const Result<PackTrust>& trust) {
+  PackReport report{.file = std::move(file), .summary = {}, .reason = {}};
+  const auto summarize = [&]() -> Status {
+    KILN_TRY(report.file.status);
+    KILN_TRY(trust.status());
+    KILN_TRY_ASSIGN(const auto pack, Pack::open(report.file.path, *trust));
+    KILN_TRY_ASSIGN(report.summary, pack->summary());
+    const Pack::Summary& summary = report.summary;
+    if (summary.entries == 0 || summary.untrusted_entries < summary.entries) return {};
+    return failure(Code::corrupt, "none of its entries is signed by a trusted key");
+  };
+  if (const Status status = summarize(); !status.is_ok()) report.reason = status.message();
+  return report;
+}
+
+std::vector<PackReport> examine_packs(const Invocation& invocation,
+                                      const std::optional<CacheDirectory>& directory) {
+  const Environment& environment = invocation.environment;
+  const Result<PackTrust> trust = pack_trust(environment);
+  const auto path = directory ? std::optional(directory->path) : std::nullopt;
+  std::vector<PackReport> reports;
+  for (PackFile& file : find_packs(pack_places(environment, path)))
+    reports.push_back(examine_pack(std::move(file), trust));
+  return reports;
+}
+
 Result<int> driver_version(Devices& devices) {
   KILN_TRY_ASSIGN(const auto driver, devices.driver());
   return driver->version();
@@ -114,11 +141,13 @@ DoctorReport examine(const Invocation& invocation) {
   CacheReport cache;
   cache.store.limit_bytes = invocation.environment.cache_limit_bytes;
   const std::unique_ptr<Store> store = examine_cache(invocation, cache);
+  std::vector<PackReport> packs = examine_packs(invocation, cache.directory);
   std::string origin;
   const NvrtcLocation location = locate_nvrtc(invocation, store.get(), origin);
   Devices devices;
   auto version = driver_version(devices);
   return {.cache = std::move(cache),
+          .packs = std::move(packs),
           .nvrtc_origin = std::move(origin),
           .nvrtc = Nvrtc::load(location),
           .driver_version = std::move(version),

@@ -5,6 +5,8 @@
 // is part of the report, not a failure.
 
 #include "cache/directory.h"
+#include "cache/pack.h"
+#include "cache/pack_path.h"
 #include "cache/store.h"
 #include "jit/nvrtc.h"
 #include "runtime/device.h"
@@ -32,8 +34,15 @@ struct CacheReport {
   std::int64_t available_bytes = 0;
 };
 
+struct PackReport {
+  PackFile file;
+  Pack::Summary summary;
+  std::string reason;  // why it, or all that is in it, is refused; empty if it is not
+};
+
 struct DoctorReport {
   CacheReport cache;
+  std::vector<PackReport> packs;
   std::string nvrtc_origin;  // how it was looked for
   Result<std::shared_ptr<const Nvrtc>> nvrtc;
   Result<int> driver_version;  // 13000 for 13.0

@@ -41,10 +41,23 @@ Result<std::unique_ptr<Store>> change_store(const Invocation& invocation) {
   if (inspected == nullptr) return std::unique_ptr<Store>();
   KILN_TRY_ASSIGN(const Store::Summary summary, inspected->summary());
   if (!summary.exists) return std::unique_ptr<Store>();
+  return create_store(invocation);
+}
+
+Result<std::unique_ptr<Store>> create_store(const Invocation& invocation) {
   KILN_TRY_ASSIGN(const StorePlace place, store_place(invocation));
   KILN_TRY(prepare_cache_directory(place.directory));
   return Store::open(place.directory, StoreMode::read_write,
                      invocation.environment.cache_limit_bytes);
+}
+
+Result<PackTrust> pack_trust(const Environment& environment,
+                             const std::vector<std::string>& more_keys) {
+  std::vector<std::string> paths = environment.trust;
+  paths.insert(paths.end(), more_keys.begin(), more_keys.end());
+  PackTrust trust{.others = environment.trust_dir};
+  KILN_TRY_ASSIGN(trust.keys, TrustedKeys::read(paths, trust.others));
+  return trust;
 }
 
 Result<std::string> parse_key_prefix(std::string_view text) {

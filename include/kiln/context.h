@@ -20,7 +20,7 @@ extern "C" {
 typedef struct kiln_context kiln_context_t;
 
 enum {
-  KILN_CONTEXT_MEMORY_ONLY = 1 /**< Neither read nor write the on-disk cache. */
+  KILN_CONTEXT_MEMORY_ONLY = 1 /**< Neither read nor write the on-disk cache, and read no packs. */
 };
 
 /** Start from KILN_CONTEXT_OPTIONS_INIT; zero means default. */
@@ -65,17 +65,18 @@ typedef struct kiln_statistics {
   int64_t misses;
   int64_t compiles;
   int64_t compile_failures;
-  int64_t other_toolchain_hits; /**< Disk hits that another NVRTC compiled. */
+  int64_t other_toolchain_hits; /**< Disk and pack hits that another NVRTC compiled. */
   int64_t recovered;            /**< Damaged entries found and dropped. */
   int64_t store_failures;       /**< Cache failures that did not fail a request. */
   int64_t waits;                /**< Requests that waited for another thread's compile. */
   int64_t process_waits;        /**< That waited for another process's compile. */
   int64_t process_wait_us;      /**< How long they did, together. */
   int64_t lock_timeouts;        /**< That compiled on their own after waiting in vain. */
+  int64_t pack_hits;            /**< Found in a pack (docs/cache-format.md). */
 } kiln_statistics_t;
 
 #define KILN_STATISTICS_INIT \
-  { sizeof(kiln_statistics_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(kiln_statistics_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @param out_statistics  struct_size tells which members the caller knows; the others are not

@@ -22,7 +22,7 @@ typedef struct kiln_kernel kiln_kernel_t;
 /** How far an acquire may go before it gives up with KILN_NOT_READY. */
 enum {
   KILN_ACQUIRE_COMPILE = 0, /**< Compile if need be. */
-  KILN_ACQUIRE_LOAD = 1,    /**< Memory and disk. */
+  KILN_ACQUIRE_LOAD = 1,    /**< Memory, disk and packs. */
   KILN_ACQUIRE_MEMORY = 2   /**< Only what this context already holds. */
 };
 
@@ -68,7 +68,7 @@ KILN_API kiln_status_t kiln_kernel_acquire(kiln_context_t* context,
 KILN_API void kiln_kernel_release(kiln_kernel_t* kernel);
 
 /** Where an acquire found the kernel. */
-enum { KILN_TIER_MEMORY = 0, KILN_TIER_DISK = 1, KILN_TIER_COMPILED = 2 };
+enum { KILN_TIER_MEMORY = 0, KILN_TIER_DISK = 1, KILN_TIER_COMPILED = 2, KILN_TIER_PACK = 3 };
 
 /** Strings belong to the kernel and live as long as its handle. */
 typedef struct kiln_kernel_info {

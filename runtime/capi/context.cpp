@@ -58,6 +58,7 @@ kiln_status_t kiln_context_statistics(kiln_context_t* context, kiln_statistics_t
     kiln_statistics_t result = KILN_STATISTICS_INIT;
     result.memory_hits = statistics.memory_hits;
     result.disk_hits = statistics.disk_hits;
+    result.pack_hits = statistics.pack_hits;
     result.misses = statistics.misses;
     result.compiles = statistics.compiles;
     result.compile_failures = statistics.compile_failures;

@@ -41,6 +41,8 @@ int32_t tier_value(Tier tier) {
       return KILN_TIER_MEMORY;
     case Tier::disk:
       return KILN_TIER_DISK;
+    case Tier::pack:
+      return KILN_TIER_PACK;
     case Tier::compiled:
       return KILN_TIER_COMPILED;
   }

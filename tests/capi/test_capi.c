@@ -188,6 +188,7 @@ static void test_statistics(kiln_context_t* context, int64_t compiles, int64_t d
   CHECK_OK(kiln_context_statistics(context, &statistics));
   CHECK(statistics.compiles == compiles);
   CHECK(statistics.disk_hits == disk_hits);
+  CHECK(statistics.pack_hits == 0);
   statistics.struct_size = 2;
   CHECK(kiln_context_statistics(context, &statistics) == KILN_INVALID_ARGUMENT);
   CHECK_ERROR(kiln_context_statistics(context, NULL), KILN_INVALID_ARGUMENT,

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 PROGRAM = os.environ["KILN_PROGRAM"]
-COMMANDS = ("warm", "check", "bench", "ls", "show", "prune", "pin", "unpin", "templates", "models",
+COMMANDS = ("warm", "check", "bench", "ls", "show", "prune", "export", "import", "pin", "unpin", "templates", "models",
             "verify", "stats", "doctor")
 # Where libraries are found, and how sanitizers behave, is not for a test to change.
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "KILN_NVRTC", "ASAN_OPTIONS", "LSAN_OPTIONS",

@@ -9,7 +9,8 @@ from kiln_cli import CliTest, has_driver, main
 class Doctor(CliTest):
     def test_json_has_the_documented_members(self):
         report = self.json("doctor")
-        self.assertEqual(list(report), ["schema", "build", "environment", "cache", "nvrtc",
+        self.assertEqual(list(report), ["schema", "build", "environment", "cache", "packs",
+                                        "nvrtc",
                                         "driver", "devices", "templates"])
         self.assertEqual(list(report["cache"]),
                          ["directory", "origin", "state", "reason", "store", "entries",

@@ -217,7 +217,8 @@ class Stats(CliTest):
         for _ in range(3):
             self.warm("axpy")
         stats = self.json("stats")
-        self.assertEqual(list(stats), ["schema", "memory_hits", "disk_hits", "misses", "compiles",
+        self.assertEqual(list(stats), ["schema", "memory_hits", "disk_hits", "pack_hits",
+                                       "misses", "compiles",
                                        "compile_failures", "recovered", "process_waits",
                                        "process_wait_us", "lock_timeouts", "store"])
         self.assertEqual((stats["disk_hits"], stats["misses"], stats["compiles"]), (2, 1, 1))

@@ -66,15 +66,16 @@ class UsageErrors(CliTest):
     def test_an_unknown_option_is_named_with_a_hint(self):
         for command in COMMANDS:
             with self.subTest(command):
-                arguments = ["a"] if command in ("show", "pin", "unpin") else []
+                needs_one = command in ("show", "export", "import", "pin", "unpin")
+                arguments = ["a"] if needs_one else []
                 message = self.refused(2, command, *arguments, "--frob")
                 self.assertIn('"--frob"', message)
                 self.assertIn(f"kiln {command} --help", message)
 
     def test_an_argument_too_many(self):
-        for command in ("ls", "prune", "verify", "stats", "doctor"):
+        for command in ("ls", "prune", "stats", "doctor"):
             self.assertIn('"frob"', self.refused(2, command, "frob"))
-        for command in ("show", "templates", "models"):
+        for command in ("show", "export", "verify", "templates", "models"):
             self.assertIn('"second"', self.refused(2, command, "aa", "second"))
 
     def test_an_option_without_its_value(self):
@@ -89,7 +90,7 @@ class UsageErrors(CliTest):
     def test_a_variable_with_a_bad_value(self):
         for name, value in (("KILN_TOOLCHAIN", "some"), ("KILN_LOG_LEVEL", "loud"),
                             ("KILN_LOCK_TIMEOUT_MS", "soon"), ("KILN_LOCK_TIMEOUT_MS", "-1"),
-                            ("KILN_CACHE_LOCAL", "yes")):
+                            ("KILN_CACHE_LOCAL", "yes"), ("KILN_TRUST_DIR", "yes")):
             message = self.refused(2, "ls", environment={**self.environment, name: value})
             self.assertIn(name, message)
             self.assertIn(value, message)

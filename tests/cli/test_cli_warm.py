@@ -29,7 +29,7 @@ class Counts(CliTest):
         self.use_axpy()
         self.assertEqual(list(self.warm("axpy")),
                          ["schema", "requested", "compiled", "cached", "stored", "pinned", "failed",
-                          "wall_ms", "interrupted", "failures"])
+                          "wall_ms", "interrupted", "pack", "failures"])
 
     def test_what_means_the_same_is_one_request(self):
         self.use_axpy()

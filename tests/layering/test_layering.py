@@ -73,9 +73,9 @@ class Layering(unittest.TestCase):
             if not path.startswith("tools/"):
                 self.assertIsNone(printing.search(code_of(text)), path)
 
-    def test_one_file_hashes(self):
+    def test_one_file_hashes_and_one_signs(self):
         users = [path for path, text in sources(ROOT) if "<openssl/" in code_of(text)]
-        self.assertEqual(users, ["support/digest.h"])
+        self.assertEqual(users, ["support/digest.h", "support/signature.cpp", "support/signature.h"])
 
     def test_the_library_throws_nothing_and_spawns_nothing(self):
         banned = re.compile(r"\bthrow\b|\b(system|popen|fork|execv[pe]*|posix_spawnp?|umask|"

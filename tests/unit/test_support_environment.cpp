@@ -67,6 +67,18 @@ TEST_SUITE("Environment") {
     CHECK(environment->log_level == LogLevel::debug);
     CHECK(environment->cache_limit_bytes == 512 << 20);
     CHECK(environment->lock_timeout == std::chrono::milliseconds(30000));
+    CHECK(environment->pack_path.empty());
+    CHECK_FALSE(environment->trust_dir);
+    variables.set("KILN_PACK_PATH", ":/a b:/c%41?:");
+    variables.set("KILN_TRUST", "/k.pub:/l.pub");
+    variables.set("KILN_SIGN_KEY", "/k.pem");
+    variables.set("KILN_TRUST_DIR", "1");
+    const auto packs = Environment::read();
+    REQUIRE(packs.is_ok());
+    CHECK(packs->pack_path == std::vector<std::string>{"/a b", "/c%41?"});
+    CHECK(packs->trust == std::vector<std::string>{"/k.pub", "/l.pub"});
+    CHECK(packs->sign_key == "/k.pem");
+    CHECK(packs->trust_dir);
     variables.set("KILN_LOCK_TIMEOUT_MS", "0");
     CHECK(Environment::read()->lock_timeout == std::chrono::milliseconds(0));
   }
@@ -90,6 +102,12 @@ TEST_SUITE("Environment") {
           "KILN_LOG_LEVEL: log level \"loud\" is unknown; allowed: off, error, warning, info, "
           "debug");
     variables.set("KILN_LOG_LEVEL", "info");
+    for (const char* name : {"KILN_CACHE_LOCAL", "KILN_TRUST_DIR"}) {
+      variables.set(name, "yes");
+      CHECK(Environment::read().status().message() ==
+            fmt::format("{} is \"yes\"; allowed: 0, 1", name));
+      variables.set(name, "");
+    }
     for (const char* value : {"-1", "1.5", "1s", " 1", "86400001", "99999999999999999999"}) {
       variables.set("KILN_LOCK_TIMEOUT_MS", value);
       CHECK(Environment::read().status().message() ==
