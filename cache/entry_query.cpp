@@ -7,6 +7,8 @@
 namespace kiln {
 namespace {
 
+constexpr std::int64_t kMostOneByOne = 1000;
+
 bool comes_before(EntryOrder order, const EntryRow& left, const EntryRow& right) {
   switch (order) {
     case EntryOrder::last_used:
@@ -44,6 +46,12 @@ Status check_query(const EntryQuery& query) {
     return failure(Code::invalid_argument, "limit is {}; it must not be negative", *query.limit);
   }
   return {};
+}
+
+bool is_for_last_used(const EntryQuery& query) {
+  const bool narrows = query.template_name || query.target || query.key_prefix;
+  return !narrows && query.order == EntryOrder::last_used && query.limit &&
+         *query.limit <= kMostOneByOne;
 }
 
 void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows) {

@@ -14,6 +14,10 @@ namespace kiln {
 // invalid_argument for a key prefix that is none and for a negative limit.
 Status check_query(const EntryQuery& query);
 
+// Whether it is for so few of the last used that they are better found one by one than by reading
+// all there are.
+bool is_for_last_used(const EntryQuery& query);
+
 // Sorts, and cuts to the limit. Equal rows are in the order of their keys.
 void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows);
 
