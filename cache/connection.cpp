@@ -89,6 +89,13 @@ const char* Statement::name(int column) const {
   return name == nullptr ? "" : name;
 }
 
+bool Statement::digest(int column, Digest& out) const {
+  const std::string_view value = bytes(column);
+  if (value.size() != out.bytes.size()) return false;
+  std::copy(value.begin(), value.end(), out.bytes.begin());
+  return true;
+}
+
 void Connection::ConnectionTraits::close(Handle handle) noexcept {
   const int result = sqlite3_close(handle);
   if (result != SQLITE_OK) log(LogLevel::warning, "closing the database: SQLite code {}", result);

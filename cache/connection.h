@@ -44,6 +44,8 @@ class Statement {
   std::int64_t integer(int column) const;
   std::string_view bytes(int column) const;  // of text or blob, embedded NULs included
   const char* name(int column) const;
+  // false if it has not as many bytes as a digest.
+  bool digest(int column, Digest& out) const;
 
  private:
   void note(int result) {

@@ -17,7 +17,7 @@ CREATE TABLE entries (
   local_bytes INTEGER NOT NULL,
   spill_store_bytes INTEGER NOT NULL,
   spill_load_bytes INTEGER NOT NULL,
-  key_fields TEXT NOT NULL,
+  key_fields BLOB NOT NULL,  -- one zstd frame
   log TEXT NOT NULL,
   compile_us INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
@@ -25,6 +25,9 @@ CREATE TABLE entries (
   entry_sha256 BLOB NOT NULL
 ) STRICT;
 CREATE INDEX entries_by_request ON entries (request, created_at);
+-- With the store's usage_by_time: what was used last, and what was not for the longest time, without
+-- reading all facts.
+CREATE INDEX entries_by_creation ON entries (created_at, key);
 
 -- Apart from the facts, so that listing them does not read past images. One zstd frame each.
 CREATE TABLE images (

@@ -45,6 +45,36 @@ Result<std::vector<KernelParameter>> layout_from_json(const std::string& text) {
   return layout;
 }
 
+Result<std::string> compress(std::string_view content) {
+  std::string stored(ZSTD_compressBound(content.size()), '\0');
+  // The frame holds the content's size, and no checksum: the entry's digest covers it.
+  const std::size_t size = ZSTD_compress(stored.data(), stored.size(), content.data(),
+                                         content.size(), kCompressionLevel);
+  if (ZSTD_isError(size) != 0) {
+    return failure(Code::out_of_memory, "zstd: {}", ZSTD_getErrorName(size));
+  }
+  stored.resize(size);
+  return stored;
+}
+
+// One frame and nothing after it, whose own idea of its size agrees: to be checked before
+// allocating.
+bool is_one_frame(std::string_view stored, std::uint64_t bytes) {
+  return ZSTD_getFrameContentSize(stored.data(), stored.size()) == bytes &&
+         ZSTD_findFrameCompressedSize(stored.data(), stored.size()) == stored.size();
+}
+
+Result<std::string> decompress(std::string_view stored, std::size_t bytes) {
+  std::string content(bytes, '\0');
+  const std::size_t size =
+      ZSTD_decompress(content.data(), content.size(), stored.data(), stored.size());
+  if (ZSTD_isError(size) != 0 || size != content.size()) {
+    return failure(Code::corrupt, "a stored frame of {} bytes does not decompress: {}", bytes,
+                   ZSTD_getErrorName(size));
+  }
+  return content;
+}
+
 }  // namespace
 
 Digest entry_digest(const EntryFacts& facts, std::string_view stored_image) {
@@ -120,15 +150,11 @@ Result<std::string> compress_image(std::string_view image) {
     return failure(Code::io, "image has {} bytes; at most {} can be stored", image.size(),
                    kLargestImage);
   }
-  std::string stored(ZSTD_compressBound(image.size()), '\0');
-  // The frame holds the content's size, and no checksum: the entry's digest covers the frame.
-  const std::size_t size =
-      ZSTD_compress(stored.data(), stored.size(), image.data(), image.size(), kCompressionLevel);
-  if (ZSTD_isError(size) != 0) {
-    return failure(Code::out_of_memory, "zstd: {}", ZSTD_getErrorName(size));
-  }
-  stored.resize(size);
-  return stored;
+  return compress(image);
+}
+
+Result<std::string> compress_text(std::string_view text) {
+  return compress(text);
 }
 
 Result<std::string> decompress_image(std::string_view stored, std::int64_t image_bytes) {
@@ -136,19 +162,20 @@ Result<std::string> decompress_image(std::string_view stored, std::int64_t image
     return failure(Code::corrupt, "stored image claims {} bytes; at most {} are allowed",
                    image_bytes, kLargestImage);
   }
-  // One frame and nothing after it, whose own idea of its size agrees: checked before allocating.
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) !=
-          static_cast<unsigned long long>(image_bytes) ||
-      ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size()) {
+  if (!is_one_frame(stored, static_cast<std::uint64_t>(image_bytes))) {
     return failure(Code::corrupt, "stored image is not one zstd frame of {} bytes", image_bytes);
   }
-  std::string image(static_cast<std::size_t>(image_bytes), '\0');
-  const std::size_t size =
-      ZSTD_decompress(image.data(), image.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) != 0 || size != image.size()) {
-    return failure(Code::corrupt, "stored image does not decompress: {}", ZSTD_getErrorName(size));
+  return decompress(stored, static_cast<std::size_t>(image_bytes));
+}
+
+Result<std::string> decompress_text(std::string_view stored) {
+  const std::uint64_t bytes = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  // What zstd says instead of a size is larger than any.
+  if (bytes > kLongestFact || !is_one_frame(stored, bytes)) {
+    return failure(Code::corrupt, "{} bytes are not one zstd frame of at most {}", stored.size(),
+                   kLongestFact);
   }
-  return image;
+  return decompress(stored, bytes);
 }
 
 }  // namespace kiln

@@ -53,9 +53,15 @@ EntryFacts make_facts(const Digest& key,
 // Back to an artifact; `image` is uncompressed. corrupt if layout or target do not parse.
 Result<Artifact> make_artifact(const EntryFacts& facts, std::string image);
 
+// Most bytes of one text among the facts.
+constexpr std::size_t kLongestFact = 1 << 20;
+
 // zstd. io or out_of_memory on failure.
 Result<std::string> compress_image(std::string_view image);
+Result<std::string> compress_text(std::string_view text);
 // corrupt unless the frame holds exactly `image_bytes`, which must be at most 64 MiB.
 Result<std::string> decompress_image(std::string_view stored, std::int64_t image_bytes);
+// corrupt unless it is one frame of at most kLongestFact bytes.
+Result<std::string> decompress_text(std::string_view stored);
 
 }  // namespace kiln

@@ -7,6 +7,8 @@
 namespace kiln {
 namespace {
 
+constexpr std::int64_t kMostOneByOne = 1000;
+
 bool comes_before(EntryOrder order, const EntryRow& left, const EntryRow& right) {
   switch (order) {
     case EntryOrder::last_used:
@@ -58,6 +60,13 @@ bool matches(const EntryQuery& query, const EntryFacts& facts) {
                       return (wanted >= 'A' && wanted <= 'F' ? wanted - 'A' + 'a' : wanted) ==
                              digit;
                     });
+}
+
+bool is_for_last_used(const EntryQuery& query) {
+  const bool narrows =
+      query.template_name || query.target || query.toolchain_prefix || query.key_prefix;
+  return !narrows && query.order == EntryOrder::last_used && query.limit &&
+         *query.limit <= kMostOneByOne;
 }
 
 void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows) {

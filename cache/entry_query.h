@@ -17,6 +17,10 @@ Status check_query(const EntryQuery& query);
 // Whether an entry is one that the query asks for; order and limit aside.
 bool matches(const EntryQuery& query, const EntryFacts& facts);
 
+// Whether it is for so few of the last used that they are better found one by one than by reading
+// all there are.
+bool is_for_last_used(const EntryQuery& query);
+
 // Sorts, and cuts to the limit. Equal rows are in the order of their keys.
 void sort_entries(const EntryQuery& query, std::vector<EntryRow>& rows);
 

@@ -32,10 +32,13 @@ constexpr char kInsertEntry[] =
     "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 // REPLACE: a row that nothing refers to may be left under this number by damage.
 constexpr char kInsertImage[] = "INSERT OR REPLACE INTO images (entry, image) VALUES (?1, ?2)";
-constexpr char kList[] = "SELECT " KILN_FACT_COLUMNS
-                         ", coalesce(length(image), 0), coalesce(hits, 0), coalesce(last_used_at, "
-                         "0), coalesce(pinned, 0) "
-                         "FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key)";
+// In the order of read_rows().
+#define KILN_SELECT_ROW                                                          \
+  "SELECT " KILN_FACT_COLUMNS                                                    \
+  ", coalesce(length(image), 0), coalesce(hits, 0), coalesce(last_used_at, 0), " \
+  "coalesce(pinned, 0) FROM entries LEFT JOIN images ON entry = id LEFT JOIN usage USING (key) "
+constexpr char kRow[] = KILN_SELECT_ROW "WHERE key = ?1";
+constexpr char kList[] = KILN_SELECT_ROW;
 constexpr char kSums[] =
     "SELECT count(*), coalesce(sum(image_bytes), 0), "
     "(SELECT coalesce(sum(length(image)), 0) FROM images) FROM entries";
@@ -46,13 +49,9 @@ class FactReader {
   explicit FactReader(const Statement& row) : row_(row) {}
 
   void digest(int column, Digest& out) {
-    const std::string_view bytes = row_.bytes(column);
-    if (bytes.size() == out.bytes.size()) {
-      std::copy(bytes.begin(), bytes.end(), out.bytes.begin());
-    } else {
-      note(failure(Code::corrupt, "{} has {} bytes; a digest has {}", row_.name(column),
-                   bytes.size(), out.bytes.size()));
-    }
+    if (row_.digest(column, out)) return;
+    note(failure(Code::corrupt, "{} has {} bytes; a digest has {}", row_.name(column),
+                 row_.bytes(column).size(), Digest::kBytes));
   }
 
   void text(int column, std::string& out) {
@@ -62,6 +61,15 @@ class FactReader {
     } else {
       note(failure(Code::corrupt, "{} has {} bytes; at most {} are stored", row_.name(column),
                    bytes.size(), kLongestFact));
+    }
+  }
+
+  void compressed_text(int column, std::string& out) {
+    Result<std::string> text = decompress_text(row_.bytes(column));
+    if (text.is_ok()) {
+      out = std::move(*text);
+    } else {
+      note(text.status().with_context(row_.name(column)));
     }
   }
 
@@ -98,7 +106,7 @@ Status read_facts(const Statement& row, EntryFacts& facts) {
   reader.int32(10, resources.local_bytes);
   reader.int32(11, resources.spill_store_bytes);
   reader.int32(12, resources.spill_load_bytes);
-  reader.text(13, facts.key_fields);
+  reader.compressed_text(13, facts.key_fields);
   reader.text(14, facts.log);
   facts.compile_us = row.integer(15);
   facts.created_at = row.integer(16);
@@ -106,7 +114,8 @@ Status read_facts(const Statement& row, EntryFacts& facts) {
   return reader.status();
 }
 
-void bind_facts(Statement& statement, const EntryFacts& facts) {
+// `key_fields`: those of the facts, compressed.
+void bind_facts(Statement& statement, const EntryFacts& facts, std::string_view key_fields) {
   const Resources& resources = facts.resources;
   statement.bind(1, facts.key).bind(2, facts.request);
   statement.bind(3, facts.template_name).bind(4, facts.spec).bind(5, facts.target);
@@ -116,7 +125,7 @@ void bind_facts(Statement& statement, const EntryFacts& facts) {
   statement.bind(11, std::int64_t{resources.local_bytes});
   statement.bind(12, std::int64_t{resources.spill_store_bytes});
   statement.bind(13, std::int64_t{resources.spill_load_bytes});
-  statement.bind(14, facts.key_fields).bind(15, facts.log);
+  statement.bind_blob(14, key_fields).bind(15, facts.log);
   statement.bind(16, facts.compile_us).bind(17, facts.created_at).bind(18, facts.image_bytes);
 }
 
@@ -228,28 +237,49 @@ Status insert_entry(Connection& connection,
   KILN_TRY_ASSIGN(const auto replaced, find_entry_id(connection, facts.key));
   if (replaced) KILN_TRY(delete_entry(connection, *replaced));
   {
+    KILN_TRY_ASSIGN(const std::string key_fields, compress_text(facts.key_fields));
     KILN_TRY_ASSIGN(Statement entry, connection.statement(kInsertEntry));
-    bind_facts(entry, facts);
+    bind_facts(entry, facts, key_fields);
     KILN_TRY(entry.bind(kFactColumns + 1, digest).run());
   }
   KILN_TRY_ASSIGN(Statement image, connection.statement(kInsertImage));
   return image.bind(1, connection.last_row()).bind_blob(2, stored_image).run();
 }
 
+namespace {
+
+// Those that the query asks for.
+Status read_rows(Statement& statement, const EntryQuery& query, std::vector<EntryRow>& rows) {
+  while (true) {
+    KILN_TRY_ASSIGN(const bool has_row, statement.step());
+    if (!has_row) return {};
+    EntryRow row;
+    if (!read_facts(statement, row.facts).is_ok() || !matches(query, row.facts)) continue;
+    row.stored_bytes = statement.integer(kFactColumns);
+    row.hits = statement.integer(kFactColumns + 1);
+    row.last_used_at = std::max(statement.integer(kFactColumns + 2), row.facts.created_at);
+    row.is_pinned = statement.integer(kFactColumns + 3) != 0;
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
 Result<std::vector<EntryRow>> list_entries(Connection& connection, const EntryQuery& query) {
   KILN_TRY_ASSIGN(Statement list, connection.statement(kList));
   std::vector<EntryRow> rows;
-  while (true) {
-    KILN_TRY_ASSIGN(const bool has_row, list.step());
-    if (!has_row) return rows;
-    EntryRow row;
-    if (!read_facts(list, row.facts).is_ok() || !matches(query, row.facts)) continue;
-    row.stored_bytes = list.integer(kFactColumns);
-    row.hits = list.integer(kFactColumns + 1);
-    row.last_used_at = std::max(list.integer(kFactColumns + 2), row.facts.created_at);
-    row.is_pinned = list.integer(kFactColumns + 3) != 0;
-    rows.push_back(std::move(row));
+  KILN_TRY(read_rows(list, query, rows));
+  return rows;
+}
+
+Result<std::vector<EntryRow>> list_entries(Connection& connection,
+                                           const std::vector<Digest>& keys) {
+  std::vector<EntryRow> rows;
+  for (const Digest& key : keys) {
+    KILN_TRY_ASSIGN(Statement row, connection.statement(kRow));
+    KILN_TRY(read_rows(row.bind(1, key), {}, rows));
   }
+  return rows;
 }
 
 Status sum_entries(Connection& connection, Store::Summary& summary) {

@@ -17,9 +17,6 @@
 
 namespace kiln {
 
-// Most bytes of one text among the facts.
-constexpr std::size_t kLongestFact = 1 << 20;
-
 // The facts in row `id`, and the digest that they are stored under. not_found if there is no such
 // row; corrupt, and of Kiln's origin, with what cannot be a fact: the others are filled in all the
 // same.
@@ -74,6 +71,8 @@ Status delete_entry(Connection& connection, std::int64_t id);
 
 // In no particular order, not verified. Rows that cannot be facts are left out.
 Result<std::vector<EntryRow>> list_entries(Connection& connection, const EntryQuery& query);
+// Of the keys that have an entry.
+Result<std::vector<EntryRow>> list_entries(Connection& connection, const std::vector<Digest>& keys);
 
 // Fills entries, image_bytes and stored_bytes.
 Status sum_entries(Connection& connection, Store::Summary& summary);

@@ -12,31 +12,19 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t kMostBytesAtOnce = std::int64_t{64} << 20;
-constexpr std::int64_t kMostCandidates = Eviction::kMostRounds * Removal::kMostAtOnce;
+constexpr std::size_t kMostCandidates = Eviction::kMostRounds * Removal::kMostAtOnce;
 constexpr std::int64_t kMostLeftovers = 2048;
 // Where an eviction ends, so that not every put begins one.
 constexpr std::int64_t kTargetPercent = 90;
-
-// The last use of a row of entries and usage; ?1 is the present. A creation in the future says
-// nothing if there is a use to go by.
-#define KILN_LAST_USE               \
-  "max(coalesce(last_used_at, 0), " \
-  "iif(created_at > ?1 AND coalesce(last_used_at, 0) > 0, 0, created_at))"
 
 constexpr char kPageCount[] = "PRAGMA page_count";
 constexpr char kFreeCount[] = "PRAGMA freelist_count";
 constexpr char kPageSize[] = "PRAGMA page_size";
 constexpr char kGiveBack[] = "PRAGMA incremental_vacuum(16384)";  // of 4 KiB: kMostBytesAtOnce
 
-// Times that the clock has not reached are all the present, and then in the order that they say:
-// after a clock was set back, that is all there is. Within a second, hits and age decide.
-constexpr char kCandidates[] =
-    "SELECT key, coalesce(last_used_at, 0) FROM entries LEFT JOIN usage USING (key) "
-    "WHERE coalesce(pinned, 0) = 0 "
-    "ORDER BY min(" KILN_LAST_USE ", ?1), " KILN_LAST_USE ", coalesce(hits, 0), id LIMIT ?2";
 constexpr char kPinnedBytes[] =
-    "SELECT coalesce(sum(length(image)), 0) FROM usage JOIN entries USING (key) "
-    "JOIN images ON entry = id WHERE pinned != 0";
+    "SELECT coalesce(sum(length(image)), 0) FROM usage INDEXED BY usage_pinned "
+    "CROSS JOIN entries USING (key) JOIN images ON entry = id WHERE pinned != 0";
 constexpr char kRemovable[] =
     "SELECT id FROM entries LEFT JOIN usage USING (key) WHERE key = ?1 "
     "AND (?2 OR coalesce(pinned, 0) = 0) AND coalesce(last_used_at, 0) <= ?3";
@@ -48,9 +36,10 @@ constexpr char kCreatedAhead[] =
     "SELECT key FROM entries LEFT JOIN usage USING (key) "
     "WHERE id IN (SELECT id FROM entries WHERE created_at > ?2) "
     "AND coalesce(last_used_at, 0) = 0 LIMIT ?1";
+// Nobody uses what is gone, so sooner or later it is among what was not used for the longest time.
 constexpr char kUsageOrphans[] =
-    "SELECT key FROM usage WHERE pinned = 0 "
-    "AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.key = usage.key) LIMIT ?1";
+    "SELECT key FROM (SELECT key FROM usage WHERE pinned = 0 ORDER BY last_used_at LIMIT 4096) "
+    "AS oldest WHERE NOT EXISTS (SELECT 1 FROM entries WHERE entries.key = oldest.key) LIMIT ?1";
 constexpr char kVerdictOrphans[] =
     "SELECT DISTINCT key FROM verdicts "
     "WHERE NOT EXISTS (SELECT 1 FROM entries WHERE entries.key = verdicts.key) LIMIT ?1";
@@ -64,14 +53,6 @@ constexpr char kDropVerdicts[] =
     "DELETE FROM verdicts WHERE key = ?1 "
     "AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.key = ?1)";
 
-// false for a key that is none, which only damage can leave.
-bool read_key(const Statement& row, Digest& key) {
-  const std::string_view bytes = row.bytes(0);
-  if (bytes.size() != key.bytes.size()) return false;
-  std::copy(bytes.begin(), bytes.end(), key.bytes.begin());
-  return true;
-}
-
 Status read_keys(Connection& connection,
                  const char* sql,
                  std::optional<std::int64_t> now,
@@ -83,7 +64,7 @@ Status read_keys(Connection& connection,
     KILN_TRY_ASSIGN(const bool has_row, query.step());
     if (!has_row) return {};
     Digest key;
-    if (read_key(query, key)) keys.push_back(key);
+    if (query.digest(0, key)) keys.push_back(key);  // none is left by damage
   }
 }
 
@@ -175,18 +156,9 @@ Status Eviction::survey(Connection& connection, std::int64_t needed_bytes, std::
     return failure(Code::io, "the entry takes {} bytes; the limit is {}, of which {} are pinned",
                    needed_bytes, exact_bytes_text(limit_bytes_), pinned_bytes);
   }
-  std::vector<Candidate> candidates;
-  {
-    KILN_TRY_ASSIGN(Statement query, connection.statement(kCandidates));
-    query.bind(1, now).bind(2, kMostCandidates);
-    while (true) {
-      KILN_TRY_ASSIGN(const bool has_row, query.step());
-      if (!has_row) break;
-      Candidate candidate{.key = {}, .last_used_at = query.integer(1)};
-      if (read_key(query, candidate.key)) candidates.push_back(candidate);
-    }
-  }
-  is_complete_ = std::ssize(candidates) < kMostCandidates;
+  KILN_TRY_ASSIGN(std::vector<Candidate> candidates,
+                  least_recently_used(connection, now, kMostCandidates));
+  is_complete_ = candidates.size() < kMostCandidates;
   std::erase_if(candidates, [&](const Candidate& c) { return c.key == kept_; });
   removal_ = Removal(std::move(candidates), false);
   KILN_TRY_ASSIGN(leftovers_, read_leftovers(connection, now));

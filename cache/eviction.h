@@ -7,6 +7,7 @@
 // and locks.
 
 #include "cache/connection.h"
+#include "cache/last_use.h"
 #include "support/digest.h"
 #include "support/status.h"
 
@@ -25,11 +26,6 @@ Result<PageUse> page_use(Connection& connection);
 // Within the caller's transaction: gives free pages back, at most 64 MiB of them. The file gets
 // smaller at the next checkpoint.
 Status give_back_pages(Connection& connection);
-
-struct Candidate {
-  Digest key;
-  std::int64_t last_used_at = 0;  // Unix time, s; who is used after that stays
-};
 
 // Takes entries away in the order given, with all that is known about their keys.
 class Removal {

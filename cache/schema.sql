@@ -14,6 +14,8 @@ CREATE TABLE usage (
   last_used_at INTEGER NOT NULL DEFAULT 0,
   pinned INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_time ON usage (last_used_at DESC, key, pinned);
+CREATE INDEX usage_pinned ON usage (key) WHERE pinned != 0;
 
 CREATE TABLE counters (
   name TEXT PRIMARY KEY,

@@ -3,6 +3,7 @@
 
 #include "cache/entry_check.h"
 #include "cache/entry_query.h"
+#include "cache/last_use.h"
 #include "cache/store_files.h"
 #include "cache/store_impl.h"
 #include "cache/toolchain_table.h"
@@ -201,7 +202,14 @@ Result<std::vector<EntryRow>> Store::list(const EntryQuery& query) {
   {
     KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
     KILN_TRY(impl_->database.run(Database::Intent::read, [&](Connection& connection) -> Status {
-      KILN_TRY_ASSIGN(rows, list_entries(connection, query));
+      if (!is_for_last_used(query)) {
+        KILN_TRY_ASSIGN(rows, list_entries(connection, query));
+        return {};
+      }
+      KILN_TRY_ASSIGN(const Transaction transaction, Transaction::begin_read(connection));
+      KILN_TRY_ASSIGN(std::vector<Digest> keys, most_recently_used(connection, *query.limit));
+      impl_->usage.add_to(keys);
+      KILN_TRY_ASSIGN(rows, list_entries(connection, keys));
       return {};
     }));
     impl_->usage.add_to(rows);

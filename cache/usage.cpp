@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 namespace kiln {
 namespace {
@@ -75,6 +76,12 @@ void Usage::add_to(std::vector<EntryRow>& rows) const {
     row.hits += found->second.count;
     row.last_used_at = std::max(row.last_used_at, found->second.last_used_at);
   }
+}
+
+void Usage::add_to(std::vector<Digest>& keys) const {
+  const std::unordered_set<Digest, DigestHash> known(keys.begin(), keys.end());
+  for (const auto& [key, hits] : hits_)
+    if (!known.contains(key)) keys.push_back(key);
 }
 
 void Usage::add_to(Counters& counters) const {

@@ -39,6 +39,7 @@ class Usage {
 
   // Adds what has not been written.
   void add_to(std::vector<EntryRow>& rows) const;
+  void add_to(std::vector<Digest>& keys) const;  // those used, each once
   void add_to(Counters& counters) const;
 
  private:

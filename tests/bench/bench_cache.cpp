@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_cache [--entries=N]... [--directory=DIR] [Google Benchmark's options]
-// What a disk hit consists of, and how it and the opening of a store grow with the number of
+// bench_cache [--entries=N]... [--directory=DIR] [--image-percent=N] [--kiln=PROGRAM] [--keep]
+//             [--store=DIR]... [Google Benchmark's options]
+// What a disk hit consists of (key, read_row, checksum, decompress; find is all but the key), and
+// how it, the opening of a store, a listing and the choice of what to evict grow with the number of
 // entries (1000 if left out). The synthetic stores are made in DIR (else the temporary directory),
-// at about 10 KiB an entry, and removed. A program for people, not a test.
+// at about 12 KB an entry with images of real size, and removed unless they are to be kept, for
+// --store. With PROGRAM, a path to kiln, also times `kiln ls`. A program for people, not a test.
 #include "cache/database.h"
 #include "cache/entry_table.h"
+#include "cache/eviction.h"
 #include "cache/store.h"
 #include "jit/key.h"
+#include "tests/bench/synthetic_store.h"
 
 #include <fmt/core.h>
 
 #include <benchmark/benchmark.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
-#include <random>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,93 +31,36 @@
 namespace kiln {
 namespace {
 
-constexpr std::size_t kImageBytes = 20000;  // as a norm kernel's; a quarter of it is incompressible
-constexpr std::int64_t kBatch = 10000;
-constexpr std::string_view kSpec = "layernorm_modulate:hidden=6144";
+constexpr std::size_t kImageBytes = 32000;  // as that of an average variant
+constexpr std::int64_t kListed = 100;
 constexpr char kIdByKey[] = "SELECT id FROM entries WHERE key = ?1";
 constexpr char kImage[] = "SELECT image FROM images WHERE entry = ?1";
 
-// Ends the program: there is nothing to measure.
-void check(const Status& status) {
-  if (status.is_ok()) return;
-  fmt::print(stderr, "bench_cache: {}\n", status.message());
-  std::exit(1);
-}
+using bench::check;
+using bench::kSpec;
+using bench::real_fields;
+using bench::synthetic_facts;
+using bench::synthetic_image;
+using bench::SyntheticStore;
 
-template <typename T>
-T check(Result<T> result) {
-  check(result.status());
-  return std::move(result).value();
-}
-
-std::string synthetic_image() {
-  std::mt19937 random(1);
-  std::string image(kImageBytes, '\0');
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    image[i] = static_cast<char>(i % 64 < 16 ? random() & 0xFFU : i / 256);
-  }
-  return image;
-}
-
-KeyFields real_fields() {
-  const Catalog catalog = check(Catalog::open({}));
-  const Variant variant = check(Variant::parse(catalog, kSpec));
-  const Target target = default_target({9, 0});
-  KeyFields fields = request_fields(variant, check(specialize(variant, target.capability)), target);
-  fields.options = {"--std=c++17", "--gpu-architecture=sm_90a", "--no-cache"};
-  fields.toolchain =
-      "nvrtc-13.0+0123456789abcdef0123456789abcdef01234567+97345680+"
-      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-  return fields;
-}
-
-// The facts of one of many entries, which differ in their options.
-EntryFacts synthetic_facts(KeyFields fields, std::int64_t number) {
-  fields.options.push_back(fmt::format("--number={}", number));
-  const Artifact artifact{.image = std::string(kImageBytes, 'x'),
-                          .target = default_target({9, 0}),
-                          .lowered_name = fields.name_expression,
-                          .layout = {{0, 8}, {8, 8}, {16, 4}},
-                          .resources = {.registers = 64},
-                          .toolchain = fields.toolchain,
-                          .compile_us = 250000,
-                          .log = ""};
-  return make_facts(fields.key(), fields.request(), fields.template_name, std::string(kSpec),
-                    fields.to_json(), artifact, 1700000000 + number);
-}
-
-class SyntheticStore {
+// Times single runs as well, for the percentiles that a mean does not tell.
+class Samples {
  public:
-  SyntheticStore(const std::string& parent, std::int64_t entries)
-      : directory_(fmt::format("{}/kiln-bench-{}-{}", parent, ::getpid(), entries)) {
-    std::filesystem::create_directory(directory_);
-    std::filesystem::permissions(directory_, std::filesystem::perms::owner_all);
-    Database database(directory_, StoreMode::read_write);
-    const KeyFields fields = real_fields();
-    const std::string image = check(compress_image(synthetic_image()));
-    for (std::int64_t begin = 0; begin < entries; begin += kBatch) {
-      check(database.transact([&](Connection& connection) -> Status {
-        for (std::int64_t i = begin; i < std::min(begin + kBatch, entries); ++i) {
-          const EntryFacts facts = synthetic_facts(fields, i);
-          keys_.push_back(facts.key);
-          KILN_TRY(insert_entry(connection, facts, entry_digest(facts, image), image));
-        }
-        return {};
-      }));
-    }
+  template <typename Body>
+  void time(const Body& body) {
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    const auto end = std::chrono::steady_clock::now();
+    us_.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
   }
-  ~SyntheticStore() { std::filesystem::remove_all(directory_); }
-  SyntheticStore(const SyntheticStore&) = delete;
-  SyntheticStore& operator=(const SyntheticStore&) = delete;
-
-  const std::string& directory() const { return directory_; }
-  // One of them, at random, so that the pages of few are cached by SQLite.
-  const Digest& some_key() { return keys_[random_() % keys_.size()]; }
+  void report(benchmark::State& state) {
+    std::sort(us_.begin(), us_.end());
+    state.counters["p50_us"] = us_[us_.size() / 2];
+    state.counters["p99_us"] = us_[us_.size() * 99 / 100];
+  }
 
  private:
-  std::string directory_;
-  std::vector<Digest> keys_;
-  std::mt19937_64 random_{1};
+  std::vector<double> us_;
 };
 
 void key(benchmark::State& state) {
@@ -127,15 +76,15 @@ void key(benchmark::State& state) {
 }
 
 void checksum(benchmark::State& state) {
-  const EntryFacts facts = synthetic_facts(real_fields(), 0);
-  const std::string image = check(compress_image(synthetic_image()));
+  const EntryFacts facts = synthetic_facts(real_fields(), 0, kImageBytes);
+  const std::string image = check(compress_image(synthetic_image(kImageBytes)));
   for (auto _ : state)
     benchmark::DoNotOptimize(entry_digest(facts, image));
   state.counters["image_bytes"] = static_cast<double>(image.size());
 }
 
 void decompress(benchmark::State& state) {
-  const std::string image = check(compress_image(synthetic_image()));
+  const std::string image = check(compress_image(synthetic_image(kImageBytes)));
   for (auto _ : state)
     benchmark::DoNotOptimize(check(decompress_image(image, kImageBytes)));
 }
@@ -160,14 +109,23 @@ void read_row(benchmark::State& state, SyntheticStore& store) {
 
 void find(benchmark::State& state, SyntheticStore& synthetic) {
   const auto store = check(Store::open(synthetic.directory(), StoreMode::read_write));
+  Samples samples;
   for (auto _ : state) {
-    if (!check(store->find(synthetic.some_key()))) check(failure(Code::internal, "a miss"));
+    samples.time([&] {
+      if (!check(store->find(synthetic.some_key()))) check(failure(Code::internal, "a miss"));
+    });
   }
+  samples.report(state);
 }
 
 void open(benchmark::State& state, SyntheticStore& synthetic) {
-  for (auto _ : state)
-    benchmark::DoNotOptimize(check(Store::open(synthetic.directory(), StoreMode::read_write)));
+  Samples samples;
+  for (auto _ : state) {
+    samples.time([&] {
+      benchmark::DoNotOptimize(check(Store::open(synthetic.directory(), StoreMode::read_write)));
+    });
+  }
+  samples.report(state);
 }
 
 void open_and_find(benchmark::State& state, SyntheticStore& synthetic) {
@@ -178,21 +136,60 @@ void open_and_find(benchmark::State& state, SyntheticStore& synthetic) {
   }
 }
 
+void open_and_list(benchmark::State& state, SyntheticStore& synthetic) {
+  for (auto _ : state) {
+    const auto store = check(Store::open(synthetic.directory(), StoreMode::inspect));
+    if (std::ssize(check(store->list({.limit = kListed}))) > kListed) std::abort();
+  }
+}
+
+// What a put at the limit adds: the choice of what is to go, during which the store waits.
+void survey(benchmark::State& state, SyntheticStore& synthetic) {
+  Database database(synthetic.directory(), StoreMode::read_write);
+  for (auto _ : state) {
+    Eviction eviction(std::int64_t{1} << 50, Digest());
+    check(database.run(Database::Intent::read, [&](Connection& connection) {
+      return eviction.survey(connection, 0, std::time(nullptr));
+    }));
+  }
+}
+
 void verify(benchmark::State& state, SyntheticStore& synthetic) {
   const auto store = check(Store::open(synthetic.directory(), StoreMode::inspect));
   for (auto _ : state)
     if (!check(store->verify(false)).is_sound()) check(failure(Code::corrupt, "not sound"));
 }
 
-void measure(const std::string& directory, const std::vector<std::int64_t>& sizes) {
+void list_process(benchmark::State& state, SyntheticStore& synthetic, const std::string& kiln) {
+  const std::string command = fmt::format("'{}' ls --limit {} --cache-dir '{}' >/dev/null", kiln,
+                                          kListed, synthetic.directory());
+  for (auto _ : state)
+    if (std::system(command.c_str()) != 0) check(failure(Code::internal, "{} failed", command));
+}
+
+struct Options {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::string> kept;  // directories
+  std::string kiln;
+  bench::SyntheticOptions stores{.parent = std::filesystem::temp_directory_path()};
+};
+
+void measure(const Options& options) {
   const auto unit = benchmark::kMicrosecond;
   benchmark::RegisterBenchmark("key", key)->Unit(unit);
   benchmark::RegisterBenchmark("checksum", checksum)->Unit(unit);
   benchmark::RegisterBenchmark("decompress", decompress)->Unit(unit);
   std::vector<std::unique_ptr<SyntheticStore>> stores;
-  for (const std::int64_t entries : sizes) {
-    SyntheticStore* store =
-        stores.emplace_back(std::make_unique<SyntheticStore>(directory, entries)).get();
+  for (const std::int64_t entries : options.sizes) {
+    bench::SyntheticOptions store_options = options.stores;
+    store_options.entries = entries;
+    stores.push_back(std::make_unique<SyntheticStore>(store_options));
+  }
+  for (const std::string& directory : options.kept)
+    stores.push_back(std::make_unique<SyntheticStore>(directory));
+  for (const auto& owner : stores) {
+    SyntheticStore* store = owner.get();
+    const std::int64_t entries = store->entries();
     const auto add = [&](const char* name, void (*body)(benchmark::State&, SyntheticStore&)) {
       return benchmark::RegisterBenchmark(fmt::format("{}/{}", name, entries).c_str(),
                                           [store, body](benchmark::State& s) { body(s, *store); });
@@ -201,32 +198,62 @@ void measure(const std::string& directory, const std::vector<std::int64_t>& size
     add("find", find)->Unit(unit);
     add("open", open)->Unit(unit);
     add("open_and_find", open_and_find)->Unit(unit);
+    add("open_and_list", open_and_list)->Unit(benchmark::kMillisecond);
+    add("survey", survey)->Unit(benchmark::kMillisecond);
+    if (!options.kiln.empty()) {
+      benchmark::RegisterBenchmark(
+          fmt::format("kiln_ls/{}", entries).c_str(),
+          [store, &options](benchmark::State& s) { list_process(s, *store, options.kiln); })
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
+    }
     add("verify", verify)->Unit(benchmark::kMillisecond)->Iterations(1);
   }
   benchmark::RunSpecifiedBenchmarks();
+}
+
+// false if the argument is none.
+bool read_argument(std::string_view argument, Options& options) {
+  const auto value_of = [&](std::string_view name) -> std::optional<std::string> {
+    if (!argument.starts_with(name)) return std::nullopt;
+    return std::string(argument.substr(name.size()));
+  };
+  if (const auto entries = value_of("--entries=")) {
+    options.sizes.push_back(std::atoll(entries->c_str()));
+    return options.sizes.back() > 0;
+  }
+  if (const auto percent = value_of("--image-percent=")) {
+    options.stores.image_percent = std::atoll(percent->c_str());
+    return options.stores.image_percent > 0;
+  }
+  if (const auto directory = value_of("--directory=")) {
+    options.stores.parent = *directory;
+  } else if (const auto kiln = value_of("--kiln=")) {
+    options.kiln = *kiln;
+  } else if (const auto store = value_of("--store=")) {
+    options.kept.push_back(*store);
+  } else if (argument == "--keep") {
+    options.stores.keep = true;
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
 }  // namespace kiln
 
 int main(int argc, char** argv) {
-  constexpr std::string_view kEntries = "--entries=";
-  constexpr std::string_view kDirectory = "--directory=";
   benchmark::Initialize(&argc, argv);
-  std::vector<std::int64_t> sizes;
-  std::string directory = std::filesystem::temp_directory_path();
+  kiln::Options options;
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.starts_with(kEntries) && std::atoll(&argument[kEntries.size()]) > 0) {
-      sizes.push_back(std::atoll(&argument[kEntries.size()]));
-    } else if (argument.starts_with(kDirectory)) {
-      directory = argument.substr(kDirectory.size());
-    } else {
-      fmt::print(stderr, "usage: bench_cache [--entries=N]... [--directory=DIR] [--benchmark_…]\n");
-      return 2;
-    }
+    if (kiln::read_argument(argv[i], options)) continue;
+    fmt::print(stderr,
+               "usage: bench_cache [--entries=N]... [--directory=DIR] [--image-percent=N] "
+               "[--kiln=PROGRAM] [--keep] [--store=DIR]... [--benchmark_…]\n");
+    return 2;
   }
-  if (sizes.empty()) sizes.push_back(1000);
-  kiln::measure(directory, sizes);
+  if (options.sizes.empty() && options.kept.empty()) options.sizes.push_back(1000);
+  kiln::measure(options);
   return 0;
 }

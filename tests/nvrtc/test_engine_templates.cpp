@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine with templates of the user's own: changes, and what does not compile.
 #include "tests/nvrtc/engine_fixture.h"
+#include "tests/nvrtc/user_template.h"
 
 #include <doctest/doctest.h>
 
@@ -20,26 +21,7 @@ using test::acquire;
 using test::kTarget;
 using test::open_engine;
 using test::TemporaryDirectory;
-
-// A template of the test's own, in a directory for KILN_TEMPLATE_PATH.
-void write_template(const std::string& directory, const std::string& body) {
-  std::ofstream(directory + "/copy.json") << R"({
-    "schema": 1, "name": "copy", "description": "copies", "source": "copy.cuh",
-    "entry": "user::copy", "instantiation": ["count", "gain"],
-    "parameters": [{"name": "count", "type": "integer", "min": 1, "max": 64, "default": 4,
-                    "description": "elements"},
-                   {"name": "gain", "type": "real", "min": 0, "default": 0.5,
-                    "description": "factor"}],
-    "least_target": [{"target": "7.5", "reason": "any"}],
-    "tuning": [],
-    "arguments": [{"name": "x", "type": "pointer", "dtype": "f32", "description": "in"},
-                  {"name": "y", "type": "pointer", "dtype": "f32", "output": true,
-                   "description": "out"},
-                  {"name": "n", "type": "int32", "min": 1, "description": "elements"}],
-    "launch": {"block": 128, "grid": [{"over": "n", "per_block": 128}]}
-  })";
-  std::ofstream(directory + "/copy.cuh") << body;
-}
+using test::write_template;
 
 constexpr const char* kCopy =
     "#include \"inner.cuh\"\n"

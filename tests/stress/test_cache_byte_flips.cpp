@@ -4,6 +4,7 @@
 #include "cache/store.h"
 #include "cache_fixture.h"
 #include "support/log.h"
+#include "tests/stress/effort.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -13,7 +14,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -27,11 +27,6 @@ constexpr std::size_t kHeader = 112;  // of the file, and of the tables and the 
 constexpr std::size_t kPageHeader = 24;
 constexpr unsigned kLongestS = 30;
 constexpr std::array<unsigned char, 5> kPatterns = {0x01, 0x80, 0xFF, 0x10, 0x7E};
-
-bool is_full() {
-  const char* value = std::getenv("KILN_STRESS");
-  return value != nullptr && std::string_view(value) == "full";
-}
 
 volatile std::sig_atomic_t position_now = 0;
 

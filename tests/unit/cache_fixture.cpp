@@ -172,12 +172,22 @@ std::int64_t RawDatabase::integer(const std::string& sql) {
 }
 
 void RawDatabase::set_image(const Digest& key, const std::string& image) {
+  set_blob(fmt::format("UPDATE images SET image = ?1 "
+                       "WHERE entry = (SELECT id FROM entries WHERE key = x'{}')",
+                       key.hex()),
+           image);
+}
+
+void RawDatabase::set_key_fields(const Digest& key, std::string_view text) {
+  const auto stored = compress_text(text);
+  REQUIRE(stored.is_ok());
+  set_blob(fmt::format("UPDATE entries SET key_fields = ?1 WHERE key = x'{}'", key.hex()), *stored);
+}
+
+void RawDatabase::set_blob(const std::string& sql, const std::string& blob) {
   sqlite3_stmt* statement = nullptr;
-  const std::string sql = fmt::format(
-      "UPDATE images SET image = ?1 WHERE entry = (SELECT id FROM entries WHERE key = x'{}')",
-      key.hex());
   REQUIRE(sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK);
-  sqlite3_bind_blob64(statement, 1, image.data(), image.size(), SQLITE_STATIC);
+  sqlite3_bind_blob64(statement, 1, blob.data(), blob.size(), SQLITE_STATIC);
   CHECK(sqlite3_step(statement) == SQLITE_DONE);
   CHECK(sqlite3_changes(database_) == 1);
   sqlite3_finalize(statement);

@@ -51,8 +51,11 @@ class RawDatabase {
   std::vector<std::string> column(const std::string& sql);
   void set_image(const Digest& key, const std::string& image);
   std::string image(const Digest& key);
+  void set_key_fields(const Digest& key, std::string_view text);  // compressed, as they are stored
 
  private:
+  void set_blob(const std::string& sql, const std::string& blob);
+
   sqlite3* database_ = nullptr;
 };
 

@@ -147,6 +147,21 @@ TEST_SUITE("Entry") {
     CHECK(code("text", 4) == Code::corrupt);
   }
 
+  TEST_CASE("a text comes back from its frame, and what is none or holds too much is corrupt") {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1500}, kLongestFact}) {
+      const std::string text(bytes, 'x');
+      const auto back = decompress_text(*compress_text(text));
+      REQUIRE(back.is_ok());
+      CHECK(*back == text);
+    }
+    const std::string stored = *compress_text("text");
+    for (const std::string& wrong : {std::string(), std::string("text"), stored + "x",
+                                     stored + stored, stored.substr(0, stored.size() - 1),
+                                     *compress_text(std::string(kLongestFact + 1, 'x'))}) {
+      CHECK(decompress_text(wrong).status().code() == Code::corrupt);
+    }
+  }
+
   TEST_CASE("a frame that claims more than 64 MiB is refused before it is unpacked") {
     const std::string zeros((64U << 20U) + 1, '\0');
     std::string bomb(ZSTD_compressBound(zeros.size()), '\0');

@@ -3,12 +3,12 @@
 // test_cache_processes helper <what> <directory> <seed>.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "cache_fixture.h"
+#include "tests/support/helper_process.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -33,7 +33,7 @@ int put_and_find(Store& store, std::uint32_t seed) {
   return *found ? 0 : 5;
 }
 
-// One byte on stdout acknowledges each put.
+// Tells each put.
 int helper(std::string_view what, const std::string& directory, std::uint32_t seed) {
   const auto store = Store::open(directory, StoreMode::read_write);
   if (!store.is_ok()) return 1;
@@ -43,59 +43,19 @@ int helper(std::string_view what, const std::string& directory, std::uint32_t se
     const int status = put_and_find(**store, seed + i % 200);
     // 5: another process quarantined the database in between.
     if (status != 0 && status != 5) return status;
-    if (::write(STDOUT_FILENO, "p", 1) != 1) return 6;
+    if (!HelperProcess::tell(seed + i % 200)) return 6;
   }
   return 0;
 }
 
-class Helper {
+// helper <what> <directory> <seed>
+class Helper : public HelperProcess {
  public:
-  Helper(const char* what, const TemporaryDirectory& directory, std::uint32_t seed) {
-    std::array<int, 2> pipe{};
-    REQUIRE(::pipe(pipe.data()) == 0);
-    const std::string number = std::to_string(seed);
-    process_ = ::fork();
-    REQUIRE(process_ >= 0);
-    if (process_ == 0) {
-      ::dup2(pipe[1], STDOUT_FILENO);
-      ::close(pipe[0]);
-      ::close(pipe[1]);
-      ::execl("/proc/self/exe", "helper", "helper", what, directory.path().c_str(), number.c_str(),
-              nullptr);
-      ::_exit(127);
-    }
-    ::close(pipe[1]);
-    acknowledgements_ = pipe[0];
-  }
-  ~Helper() {
-    if (process_ > 0) kill_and_wait();
-    ::close(acknowledgements_);
-  }
-  Helper(const Helper&) = delete;
-  Helper& operator=(const Helper&) = delete;
+  Helper(const char* what, const TemporaryDirectory& directory, std::uint32_t seed)
+      : HelperProcess({what, directory.path(), std::to_string(seed)}) {}
 
-  // Reads up to `count` acknowledgements, waiting for them; fewer if the helper ends.
-  int wait_for_puts(int count) const {
-    int total = 0;
-    char byte = 0;
-    while (total < count && ::read(acknowledgements_, &byte, 1) == 1)
-      ++total;
-    return total;
-  }
-  int kill_and_wait() {
-    ::kill(process_, SIGKILL);
-    return wait();
-  }
-  int wait() {
-    int status = 0;
-    REQUIRE(::waitpid(process_, &status, 0) == process_);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
- private:
-  pid_t process_ = -1;
-  int acknowledgements_ = -1;
+  // Waits for up to `count` puts; fewer if the helper ends.
+  int wait_for_puts(int count) const { return static_cast<int>(read(count).size()); }
 };
 
 void check_integrity(const TemporaryDirectory& directory) {
