@@ -14,7 +14,7 @@ namespace kiln {
 namespace {
 
 constexpr char kSchema[] = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 16";
-constexpr int kSchemaObjects = 4;  // of pack.sql and entries.sql
+constexpr int kSchemaObjects = 5;  // of pack.sql and entries.sql
 
 Result<std::string> resolve(const std::string& path) {
   std::error_code error;

@@ -5,6 +5,7 @@
 #include "cache/pack_import.h"
 #include "key_fixture.h"
 #include "pack_fixture.h"
+#include "support/text.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -37,6 +38,10 @@ void poke(const std::string& path, std::size_t at, char byte) {
   file.put(byte);
   file.close();
   REQUIRE(file.good());
+}
+
+std::string set_key_fields(std::string_view json) {
+  return fmt::format("UPDATE entries SET key_fields = x'{}'", to_hex(*compress_text(json)));
 }
 
 // The pack is refused as a whole, with this in the message, and left as it is.
@@ -182,8 +187,9 @@ TEST_SUITE("Pack faults") {
              Row{"UPDATE entries SET target = 'sm_90'", "target is \"sm_90\""},
              Row{"UPDATE entries SET toolchain = 'nvrtc-1.0'", "toolchain is"},
              Row{"UPDATE entries SET template_name = '../../etc/passwd'", "template_name is"},
-             Row{"UPDATE entries SET key_fields = '{}'", ""},
-             Row{"UPDATE entries SET key_fields = '" + std::string(100000, '[') + "'", ""},
+             Row{"UPDATE entries SET key_fields = x'7B7D'", "key_fields"},  // {}, no zstd frame
+             Row{set_key_fields("{}"), "key"},
+             Row{set_key_fields(std::string(100000, '[')), "key"},
              Row{"UPDATE entries SET log = zeroblob(0) || replace(hex(zeroblob(600000)),'0','x')",
                  "log has"},
              Row{"UPDATE entries SET entry_sha256 = x'00'", "a digest has 32"},
