@@ -84,6 +84,9 @@ class Eviction {
   Status run(Connection& connection);
   void commit();
 
+  // Removed for good, so far.
+  std::int64_t evicted() const { return std::ssize(removal_.removed()); }
+
   // Whether another transaction could bring the store closer to where it should be.
   bool is_done() const { return !is_over_ || (is_surveyed_ && removal_.is_exhausted()); }
 

@@ -172,6 +172,7 @@ Status Store::put(const EntryFacts& facts, std::string_view image) {
     }
   }
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  impl_->usage.count(Counter::evicted, eviction.evicted());
   impl_->settle();
   return {};
 }

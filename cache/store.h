@@ -72,18 +72,24 @@ enum class Counter {
   memory_hits,
   disk_hits,
   pack_hits,
+  other_toolchain_hits,
   misses,
   compiles,
   compile_failures,
   recovered,
+  evicted,
+  pruned,
   process_waits,
   process_wait_us,
   lock_timeouts
 };
-inline constexpr std::array kCounters = {
-    Counter::memory_hits,     Counter::disk_hits,        Counter::pack_hits, Counter::misses,
-    Counter::compiles,        Counter::compile_failures, Counter::recovered, Counter::process_waits,
-    Counter::process_wait_us, Counter::lock_timeouts};
+inline constexpr std::array kCounters = {Counter::memory_hits,      Counter::disk_hits,
+                                         Counter::pack_hits,        Counter::other_toolchain_hits,
+                                         Counter::misses,           Counter::compiles,
+                                         Counter::compile_failures, Counter::recovered,
+                                         Counter::evicted,          Counter::pruned,
+                                         Counter::process_waits,    Counter::process_wait_us,
+                                         Counter::lock_timeouts};
 std::string_view counter_name(Counter counter);
 using Counters = std::map<Counter, std::int64_t>;
 

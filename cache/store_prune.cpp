@@ -69,6 +69,8 @@ Result<Store::Pruned> Store::prune(const PruneQuery& query, bool dry_run) {
     is_done = !may_shrink && (removal.is_exhausted() || use.used_bytes <= plan.target_bytes);
   }
   KILN_TRY_ASSIGN(const auto lock, impl_->guard.lock());
+  impl_->usage.count(Counter::pruned, std::ssize(removal.removed()));
+  KILN_TRY(impl_->flush(Database::kPatience));
   KILN_TRY(impl_->empty_log(kPatienceForReaders));
   return Pruned{
       .entries = rows_of(std::move(plan.rows), removal.removed()),

@@ -28,6 +28,8 @@ std::string_view counter_name(Counter counter) {
       return "disk_hits";
     case Counter::pack_hits:
       return "pack_hits";
+    case Counter::other_toolchain_hits:
+      return "other_toolchain_hits";
     case Counter::misses:
       return "misses";
     case Counter::compiles:
@@ -36,6 +38,10 @@ std::string_view counter_name(Counter counter) {
       return "compile_failures";
     case Counter::recovered:
       return "recovered";
+    case Counter::evicted:
+      return "evicted";
+    case Counter::pruned:
+      return "pruned";
     case Counter::process_waits:
       return "process_waits";
     case Counter::process_wait_us:

@@ -25,7 +25,9 @@ class Usage {
   explicit Usage(Clock::time_point now) : written_at_(now) {}
 
   void note_hit(const Digest& key, std::int64_t unix_time);
-  void count(Counter counter, std::int64_t amount) { counters_[counter] += amount; }
+  void count(Counter counter, std::int64_t amount) {
+    if (amount != 0) counters_[counter] += amount;
+  }
 
   bool is_empty() const { return hits_.empty() && counters_.empty(); }
   // Whether something has waited for an interval.

@@ -239,7 +239,7 @@ std::optional<Store::Found> Engine::look_up(const Request& request, const Find& 
   if (is_exact) return std::nullopt;
   auto found = find(LookUp::request, request.fields.request());
   if (found && toolchain && found->facts.toolchain != toolchain->text()) {
-    count(statistics_.other_toolchain_hits, std::nullopt);
+    count(statistics_.other_toolchain_hits, Counter::other_toolchain_hits);
     log(LogLevel::info, "\"{}\" was compiled by {}", request.variant.spec(),
         found->facts.toolchain);
   }

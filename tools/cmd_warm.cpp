@@ -60,8 +60,25 @@ void print_failures(Console& console, const std::vector<WarmFailure>& failures) 
   }
 }
 
+Json statistics_json(const Statistics& statistics) {
+  return {{"memory_hits", statistics.memory_hits},
+          {"disk_hits", statistics.disk_hits},
+          {"pack_hits", statistics.pack_hits},
+          {"other_toolchain_hits", statistics.other_toolchain_hits},
+          {"misses", statistics.misses},
+          {"compiles", statistics.compiles},
+          {"compile_failures", statistics.compile_failures},
+          {"recovered", statistics.recovered},
+          {"store_failures", statistics.store_failures},
+          {"waits", statistics.waits},
+          {"process_waits", statistics.process_waits},
+          {"process_wait_us", statistics.process_wait_us},
+          {"lock_timeouts", statistics.lock_timeouts}};
+}
+
 Json report_json(const std::vector<WarmPair>& plan,
                  const WarmReport& report,
+                 const Statistics& statistics,
                  const std::optional<std::string>& pack,
                  const std::vector<WarmFailure>& failures) {
   Json list = Json::array();
@@ -82,6 +99,7 @@ Json report_json(const std::vector<WarmPair>& plan,
           {"wall_ms", report.wall_ms},
           {"interrupted", report.is_interrupted},
           {"pack", json_or_null(pack)},
+          {"statistics", statistics_json(statistics)},
           {"failures", std::move(list)}};
 }
 
@@ -150,7 +168,8 @@ Result<ExitCode> run(Invocation& invocation, const Options& options) {
         failure(Code::cancelled, "interrupted; {} of {} not tried", report.not_tried, plan.size()));
   }
   KILN_TRY(invocation.is_json
-               ? write_json(invocation.console, report_json(plan, report, pack, failures))
+               ? write_json(invocation.console,
+                            report_json(plan, report, engine->statistics(), pack, failures))
                : invocation.console.write_output(report_text(plan, report, pack)));
   return outcome_of(report, failures);
 }

@@ -220,8 +220,9 @@ class Stats(CliTest):
             self.warm("axpy")
         stats = self.json("stats")
         self.assertEqual(list(stats), ["schema", "memory_hits", "disk_hits", "pack_hits",
-                                       "misses", "compiles",
-                                       "compile_failures", "recovered", "process_waits",
+                                       "other_toolchain_hits", "misses", "compiles",
+                                       "compile_failures", "recovered", "evicted", "pruned",
+                                       "process_waits",
                                        "process_wait_us", "lock_timeouts", "store"])
         self.assertEqual((stats["disk_hits"], stats["misses"], stats["compiles"]), (2, 1, 1))
         store = stats["store"]

@@ -152,10 +152,10 @@ class Limit(CliTest):
         report = self.warm("axpy:block=64", "--pin")
         self.assertEqual((report["cached"], report["pinned"]), (1, 1))
         pinned = {entry["key"] for entry in self.entries()}
-        self.kiln("warm", *(f"axpy:block={32 * n}" for n in range(3, 21)), "--target",
-                  "sm_90a")
+        stored = 2 + self.warm(*(f"axpy:block={32 * n}" for n in range(3, 21)))["stored"]
         self.assertGreaterEqual({entry["key"] for entry in self.entries()}, pinned)
-        self.assertLess(len(self.entries()), 2 + 18)
+        self.assertLess(len(self.entries()), stored)
+        self.assertEqual(self.json("stats")["evicted"], stored - len(self.entries()))
         self.assertLessEqual(self.json("stats")["store"]["file_bytes"], 1 << 20)
 
 

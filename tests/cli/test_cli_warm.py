@@ -29,7 +29,16 @@ class Counts(CliTest):
         self.use_axpy()
         self.assertEqual(list(self.warm("axpy")),
                          ["schema", "requested", "compiled", "cached", "stored", "pinned", "failed",
-                          "wall_ms", "interrupted", "pack", "failures"])
+                          "wall_ms", "interrupted", "pack", "statistics", "failures"])
+
+    def test_statistics_are_of_this_run(self):
+        self.use_axpy()
+        kinds = ("misses", "compiles", "disk_hits")
+        first = self.warm("axpy", "axpy:block=64")["statistics"]
+        self.assertEqual([first[kind] for kind in kinds], [2, 2, 0])
+        second = self.warm("axpy", "axpy:block=128")["statistics"]
+        self.assertEqual([second[kind] for kind in kinds], [1, 1, 1])
+        self.assertLess(set(second) - {"store_failures", "waits"}, set(self.json("stats")))
 
     def test_what_means_the_same_is_one_request(self):
         self.use_axpy()
