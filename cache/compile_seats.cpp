@@ -38,7 +38,7 @@ std::optional<CompileSeats::Seat> CompileSeats::try_take() {
   if (Clock::now() < rests_until_) return std::nullopt;
   Result<std::optional<std::size_t>> index = try_lock_one();
   const bool is_newcomer = taken_ == 0 && Clock::now() - last_left_ > kGap;
-  if (is_newcomer && index.is_ok() && *index && do_others_wait()) {
+  if (is_newcomer && index.is_ok() && *index && locks_.is_locked_elsewhere(kWaitingByte)) {
     // There is a queue, and who left the seat a moment ago comes back for the next compile.
     locks_.unlock(cpus_[**index]);
     std::this_thread::sleep_for(kGap);
@@ -67,11 +67,6 @@ Result<std::optional<std::size_t>> CompileSeats::try_lock_one() {
   return std::optional<std::size_t>();
 }
 
-bool CompileSeats::do_others_wait() {
-  const auto is_locked = locks_.is_locked_elsewhere(kWaitingByte);
-  return is_locked.is_ok() && *is_locked;
-}
-
 void CompileSeats::leave(std::size_t index) {
   const std::lock_guard lock(mutex_);
   locks_.unlock(cpus_[index]);
@@ -79,7 +74,7 @@ void CompileSeats::leave(std::size_t index) {
   --taken_;
   last_left_ = Clock::now();
   if (!turn_began_ || last_left_ - *turn_began_ < turn_) return;
-  if (do_others_wait()) rests_until_ = last_left_ + kRest;
+  if (locks_.is_locked_elsewhere(kWaitingByte)) rests_until_ = last_left_ + kRest;
   turn_began_.reset();
 }
 

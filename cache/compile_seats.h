@@ -63,7 +63,6 @@ class CompileSeats {
  private:
   // Of those that no thread of this process has.
   Result<std::optional<std::size_t>> try_lock_one();
-  bool do_others_wait();
   void leave(std::size_t index);
 
   const std::vector<int> cpus_;

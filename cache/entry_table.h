@@ -25,14 +25,14 @@ Status read_entry_facts(Connection& connection,
                         EntryFacts& facts,
                         Digest& entry_sha256);
 
-// The image of that row, uncompressed; with `stored`, also as it is kept. corrupt, and of Kiln's
+// The image of that row, uncompressed; with `kept`, also as it is kept. corrupt, and of Kiln's
 // origin, if it is missing or too large, or if facts and image are not what was stored.
 Status read_entry_image(Connection& connection,
                         std::int64_t id,
                         const EntryFacts& facts,
                         const Digest& entry_sha256,
                         std::string& image,
-                        std::string* stored = nullptr);
+                        std::string* kept = nullptr);
 
 // Whether a failure is about one entry, and not about the database.
 inline bool is_entry_damage(const Status& status) {

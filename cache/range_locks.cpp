@@ -50,11 +50,10 @@ void RangeLocks::unlock(off_t byte) {
   }
 }
 
-Result<bool> RangeLocks::is_locked_elsewhere(off_t byte) {
-  KILN_TRY_ASSIGN(const int fd, descriptor());
+bool RangeLocks::is_locked_elsewhere(off_t byte) {
+  const auto fd = descriptor();
   struct flock range = one_byte(byte, F_WRLCK);
-  if (::fcntl(fd, F_OFD_GETLK, &range) != 0) return system_failure(Code::io, errno, path_);
-  return range.l_type != F_UNLCK;
+  return fd.is_ok() && ::fcntl(*fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 }  // namespace kiln

@@ -25,8 +25,8 @@ class RangeLocks {
   // Whether it was to be had. io where the file system has no such locks, or none to spare.
   Result<bool> try_lock(off_t byte, Kind kind = Kind::exclusive);
   void unlock(off_t byte);
-  // Whether another holder has a lock of either kind.
-  Result<bool> is_locked_elsewhere(off_t byte);
+  // Whether another holder has a lock of either kind; false where that cannot be told.
+  bool is_locked_elsewhere(off_t byte);
 
  private:
   Result<int> descriptor();
