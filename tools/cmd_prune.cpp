@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kiln prune: removes entries from the cache.
-#include "jit/target.h"
 #include "support/text.h"
 #include "templates/parameter_value.h"
 #include "tools/command.h"
+#include "tools/entry_filter.h"
 #include "tools/entry_output.h"
 #include "tools/inspection.h"
 
@@ -15,7 +15,8 @@ namespace kiln {
 namespace {
 
 struct Options {
-  std::optional<std::string> older_than, target, toolchain, template_name, to;
+  EntryFilter filter;
+  std::optional<std::string> older_than, to;
   bool all = false;
   bool include_pinned = false;
   bool is_dry_run = false;
@@ -36,9 +37,11 @@ std::optional<std::int64_t> parse_age(std::string_view text) {
   return std::nullopt;
 }
 
-Result<PruneQuery> make_query(const Options& options) {
-  PruneQuery query{.template_name = options.template_name,
-                   .toolchain_prefix = options.toolchain,
+Result<PruneQuery> make_prune_query(const Options& options) {
+  KILN_TRY_ASSIGN(EntryQuery chosen, make_query(options.filter));
+  PruneQuery query{.template_name = std::move(chosen.template_name),
+                   .target = std::move(chosen.target),
+                   .toolchain_prefix = std::move(chosen.toolchain_prefix),
                    .all = options.all,
                    .include_pinned = options.include_pinned};
   if (options.older_than) {
@@ -48,10 +51,6 @@ Result<PruneQuery> make_query(const Options& options) {
                      "--older-than is {}; allowed: a number and d, h, m or s, as in 30d",
                      in_quotes(*options.older_than));
     }
-  }
-  if (options.target) {
-    KILN_TRY_ASSIGN(const Target target, parse_target(*options.target));
-    query.target = target.text();
   }
   if (options.to) {
     query.to_bytes = parse_bytes(*options.to);
@@ -99,7 +98,7 @@ std::string report_text(const Store::Pruned& pruned, bool is_dry_run) {
 }
 
 Result<ExitCode> run(Invocation& invocation, const Options& options) {
-  KILN_TRY_ASSIGN(const PruneQuery query, make_query(options));
+  KILN_TRY_ASSIGN(const PruneQuery query, make_prune_query(options));
   KILN_TRY_ASSIGN(const Store::Pruned pruned, prune(invocation, query, options.is_dry_run));
   KILN_TRY(invocation.is_json
                ? write_json(invocation.console, report_json(pruned, options.is_dry_run))
@@ -115,14 +114,7 @@ RunCommand cmd_prune(CLI::App& command) {
       .add_option("--older-than", options->older_than,
                   "only entries not used for so long, as in 30d, 12h or 90m")
       ->type_name("AGE");
-  command.add_option("--target", options->target, "only entries for this target, e.g. sm_90a")
-      ->type_name("TARGET");
-  command
-      .add_option("--toolchain", options->toolchain,
-                  "only entries whose toolchain starts with this, e.g. nvrtc-12.4")
-      ->type_name("PREFIX");
-  command.add_option("--template", options->template_name, "only entries of this template")
-      ->type_name("NAME");
+  add_fact_options(command, options->filter);
   command
       .add_option("--to", options->to,
                   "the least recently used of them, until the cache takes no more than this")

@@ -6,16 +6,20 @@
 
 namespace kiln {
 
-void add_filter_options(CLI::App& command, EntryFilter& filter) {
+void add_fact_options(CLI::App& command, EntryFilter& filter) {
   command.add_option("--template", filter.template_name, "only entries of this template")
       ->type_name("NAME");
   command.add_option("--target", filter.target, "only entries for this target, e.g. sm_90a")
       ->type_name("TARGET");
-  command.add_option("--key", filter.key, "only entries whose key starts with these digits")
-      ->type_name("PREFIX");
   command
       .add_option("--toolchain", filter.toolchain,
                   "only entries whose toolchain starts with this, e.g. nvrtc-12.4")
+      ->type_name("PREFIX");
+}
+
+void add_filter_options(CLI::App& command, EntryFilter& filter) {
+  add_fact_options(command, filter);
+  command.add_option("--key", filter.key, "only entries whose key starts with these digits")
       ->type_name("PREFIX");
 }
 

@@ -17,7 +17,9 @@ struct EntryFilter {
   std::optional<std::string> template_name, target, key, toolchain;
 };
 
-// Adds --template, --target, --key and --toolchain; `filter` is borrowed.
+// Adds --template, --target and --toolchain; `filter` is borrowed.
+void add_fact_options(CLI::App& command, EntryFilter& filter);
+// These and --key.
 void add_filter_options(CLI::App& command, EntryFilter& filter);
 
 // invalid_argument for a target or key prefix that is none.
